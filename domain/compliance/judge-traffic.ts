@@ -248,7 +248,10 @@ interface Violations {
   fail: Tests
   warn: Tests
   note: Tests
-  /** Tests for additional rows to count. The check's detail does not mention these counts. */
+  /**
+   * Functions that select further rows to count. The counts are part of the evidence, but the check's detail does not
+   * mention them.
+   */
   also?: Tests
   /** Phrases for counts that only this check has. */
   phrases?: Readonly<Record<string, string>>

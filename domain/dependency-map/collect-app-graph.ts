@@ -53,7 +53,7 @@ interface AppGraphCollector {
 export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   const { src, dst } = applicationColumns(encoder)
   const nodes: Application[] = []
-  /** Maps the encoder's code of an application to the index of the application in `nodes`. */
+  /** The index of each application in `nodes`, by the code that the flow encoder gave the application. */
   const places: number[] = []
   const placeOf = (code: number) => (places[code] ??= nodes.push(src.value(code) as Application) - 1)
   // The numbers of the current row's source, destination and edge. Grouping by numbers avoids decoding strings that may

@@ -22,8 +22,8 @@ export interface PceCheck {
   checked: number
   differences: readonly Difference[]
   /**
-   * The rules for which this server's matcher could not decide whether they apply, by draft href; true if the PCE says
-   * that the rule applies.
+   * The rules for which this server's matcher could not decide whether they apply, by draft href. The value is true if
+   * they do according to the PCE.
    */
   settled: ReadonlyMap<string, boolean>
   /** The reason why the PCE's check could not be used; null if it was used. */

@@ -42,7 +42,7 @@ export interface JudgedFlow {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** Returns the hrefs of the labels that everything at an end has; none for an address without a workload. */
+/** Returns the hrefs of the labels that all members of one end have; none for an address without a workload. */
 function labelsOf(end: AskedEnd): string[] {
   const labels = end.kind === 'labels' ? end.labels : end.kind === 'ip_list' ? [] : end.workload?.labels
   return (labels ?? []).map(({ href }) => href)

@@ -3,14 +3,14 @@ import { fieldsOf, hrefsIn, listOf, readTarget, type Write } from '../scopes/rea
 import { takesEffect } from './takes-effect.js'
 
 /**
- * Number of workloads whose policy, enforcement or labels requests change at once; null if it is not known. What is only
- * drafted affects none: its provisioning does.
+ * The number of workloads whose policy, enforcement or labels change at once because of requests; null if it is not
+ * known. A change of the draft affects none; only its provisioning does.
  */
 export type Affected = number | null
 
 /**
- * Counts the workloads that the requests of one call affect. A workload that several requests name counts once; for a
- * provisioning, the PCE is asked for its impact on workloads with a VEN and on container workloads.
+ * Counts the workloads that the requests of one call affect. A workload that several requests name counts once. For a
+ * provisioning, the PCE is asked how many workloads with a VEN and container workloads it affects.
  * @throws the errors of the PCE client if `signal` is aborted.
  */
 export async function countAffected(
@@ -30,7 +30,7 @@ export async function countAffected(
   return named.size + unnamed
 }
 
-/** Returns the hrefs of the workloads that a request affects, or how many they are; null if that is not known. */
+/** Returns the hrefs of the workloads that a request affects, or their number; null if neither is known. */
 function findAffected(
   pce: PceClient,
   { method, path, body }: Write,
@@ -57,7 +57,10 @@ function findAffected(
   }
 }
 
-/** Asks the PCE how many workloads the provisioning reaches. Null if it does not say, or only says it roughly. */
+/**
+ * Asks the PCE how many workloads the provisioning affects. Returns null if the PCE gives no number or only an
+ * approximate one.
+ */
 async function askImpact(pce: PceClient, body: unknown, signal: AbortSignal): Promise<Affected> {
   const subset = fieldsOf(fieldsOf(body)['change_subset'])
   const hrefs = Object.values(subset).flatMap(hrefsIn)

@@ -3,13 +3,15 @@ import type { ClockTime, FreezeWindow } from '../../schemas/guardrails.js'
 const MINUTE_MS = 60_000
 const DAY_MINUTES = 24 * 60
 const DAY_MS = DAY_MINUTES * MINUTE_MS
-/** Maximum number of windows, one beginning before the other ends, through which the end of a freeze is followed. */
+/** Maximum number of overlapping windows that are followed to find the end of a freeze. */
 const MOST_FOLLOWED = 200
 
-/** The freeze in force: the window, and when changes are possible again, in milliseconds since the epoch. */
+/**
+ * The freeze in force: its window, and the time at which changes are possible again, in milliseconds since the epoch.
+ */
 export interface Freeze {
   readonly window: FreezeWindow
-  /** The end of the last of all windows that follow each other without a gap; null if none is in sight. */
+  /** The end of the last window in an unbroken series of windows; null if the series is too long to find its end. */
   readonly until: number | null
 }
 
@@ -48,7 +50,10 @@ function endOf(window: FreezeWindow, at: number): number | null {
   return ends.length === 0 ? null : Math.max(...ends)
 }
 
-/** Returns the occurrences, in local minutes, that begin on the last days up to that of the given local time. */
+/**
+ * Returns the occurrences of a window, in local minutes, that begin at most a day after the given local time or a few
+ * days before it.
+ */
 function occurrencesOf({ from, to }: { from: ClockTime; to: ClockTime }, local: number) {
   const isWeekly = from.day !== undefined && to.day !== undefined
   const period = (isWeekly ? 7 : 1) * DAY_MINUTES
@@ -60,12 +65,13 @@ function occurrencesOf({ from, to }: { from: ClockTime; to: ClockTime }, local: 
     .map((day) => ({ from: day * DAY_MINUTES + from.minute, to: day * DAY_MINUTES + from.minute + length }))
 }
 
-/** Returns the day of the week of a day since the epoch, which was a Thursday; 0 is Sunday. */
+/** Returns the day of the week of a day that is counted from the epoch, which was a Thursday. 0 is Sunday. */
 const weekday = (day: number) => (((day + 4) % 7) + 7) % 7
 
 /**
- * Returns the instant of a local time. A time that occurs twice, because clocks go back, is the `first` or the `last` of
- * the two; one that does not occur, because clocks go forward, is the moment at which they do.
+ * Converts a local time to an instant. When clocks go back, a local time occurs twice; the argument selects the `first`
+ * or the `last` of the two instants. A local time that clocks skip when they go forward becomes the moment of the
+ * change.
  */
 function toInstant(zone: string, local: number, which: 'first' | 'last'): number {
   const asUtc = local * MINUTE_MS
@@ -83,7 +89,7 @@ function toInstant(zone: string, local: number, which: 'first' | 'last'): number
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** Returns the difference between the clocks of the zone and UTC at an instant, in milliseconds. */
+/** Returns the difference in milliseconds between local time in the zone and UTC at an instant. */
 function offsetAt(zone: string, instant: number): number {
   const format =
     formats.get(zone) ??
@@ -111,7 +117,7 @@ const localMinutes = (zone: string, instant: number) => Math.floor((instant + of
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 
-/** Writes an instant by the clocks of a zone: `Mon 2026-12-28 06:00 Europe/Berlin`. */
+/** Formats an instant as local time in a zone: `Mon 2026-12-28 06:00 Europe/Berlin`. */
 export function sayLocal(zone: string, instant: number): string {
   const local = localMinutes(zone, instant)
   const written = new Date(local * MINUTE_MS).toISOString().slice(0, 16).replace('T', ' ')

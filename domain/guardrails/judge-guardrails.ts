@@ -10,29 +10,32 @@ import { findFreeze, sayLocal } from './find-freeze.js'
 import { surveyShield } from './survey-shield.js'
 import { takesEffect } from './takes-effect.js'
 
-/** What the guardrails are judged with. */
+/** Everything that is needed to judge guardrails. */
 export interface GuardrailPorts {
-  /** Returns milliseconds since the epoch. */
+  /** Returns the current time in milliseconds since the epoch. */
   readonly now: () => number
-  /** Tells the operator of protected labels that the PCE does not have. */
+  /** Informs the operator of protected labels that do not exist on the PCE. */
   readonly noteMissing: (labels: readonly ProtectedLabel[]) => void
   /** The guardrails that two persons may override. */
   readonly byTwo: ReadonlySet<TouchedGuardrail['guardrail']>
 }
 
-/** What requests do to the guardrails. */
+/** The effects of requests on the guardrails. */
 export interface Judgement {
   /**
-   * The error of the first guardrail that forbids them, whoever approves; null if there is none. Its `details` say which
-   * object is protected, when the freeze ends, or how many workloads are affected.
+   * The error of the first guardrail that forbids the requests and that no approval can override; null if there is
+   * none. Its `details` say which object is protected, when the freeze ends, or how many workloads are affected.
    */
   readonly refusal: ToolError | null
-  /** The freeze and the number of workloads, where the requests touch them. Each has its error if it forbids them. */
+  /**
+   * The guardrails on freezes and on the number of workloads, if they concern the requests. Each has an error if it
+   * forbids them.
+   */
   readonly touched: readonly { readonly fact: TouchedGuardrail; readonly refusal: ToolError | null }[]
 }
 
 /**
- * Judges requests by the guardrails of the operator.
+ * Judges requests by the guardrails that the operator has set.
  * @throws the errors of the PCE client, and IncompleteListError if not all labels or workloads could be read.
  */
 export async function judgeGuardrails(
@@ -103,7 +106,7 @@ function judgeFreezes(
   ]
 }
 
-/** Judges the number of workloads that requests affect; null if they take no effect at once. */
+/** Judges the number of workloads that requests affect; returns null if the requests have no immediate effect. */
 async function judgeNumber(
   pce: PceClient,
   most: number,

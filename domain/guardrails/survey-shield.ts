@@ -10,9 +10,9 @@ const NO_SCOPES = { everything: true, grants: [], create: [] }
 const SIDES = ['providers', 'consumers'] as const
 
 /**
- * Finds the protected labels on the PCE. Returns the territory in which everything is inside that touches none of them,
- * and the labels that the PCE does not have, which protect nothing there. The workloads that have a protected label are
- * read when rules are judged.
+ * Finds the protected labels on the PCE. Returns a territory in which everything that touches none of them is inside,
+ * and the protected labels that do not exist on the PCE and so have no effect there. The workloads with a protected
+ * label are read only when rules are judged.
  * @throws the errors of the PCE client, and IncompleteListError if not all labels could be read.
  */
 export async function surveyShield(
@@ -29,7 +29,8 @@ export async function surveyShield(
   const objects: PolicyObjects = {
     labelOf: (href) => labels.get(href),
     membersOf: (href) => [...(survey.membersOf(href) ?? [])].flatMap((label) => labels.get(label) ?? []),
-    // Rules are sent to the workloads that they name; an address only tells these about the other end.
+    // The PCE sends a rule to the workloads that it names. An address in it only describes the other end of their
+    // connections.
     covers: () => 'no',
     serviceOf: () => undefined,
     isAllServices: () => false,
@@ -44,7 +45,7 @@ export async function surveyShield(
   async function placeRules(rules: readonly ReachingRule[], scopes: Parameters<Shield['placeRules']>[1]) {
     if (rules.length === 0 || hrefs.size === 0) return []
     const ends = (await protectedOnes()).map(endOf)
-    // Where a rule set without scopes applies is not documented; it may be everywhere.
+    // It is not documented where a rule set without scopes applies. It may apply everywhere.
     const places = scopes.length === 0 ? [[]] : scopes.map((scope) => [...scope])
     return rules.map((rule): Place => {
       const whole = { providers: [], consumers: [], ingress_services: [], ...rule }
@@ -82,10 +83,13 @@ export async function surveyShield(
 }
 
 type Shield = NonNullable<Territory['shield']>
-/** The labels of a workload, as hrefs. */
+/** The hrefs of a workload's labels. */
 type Labels = readonly string[]
 
-/** Reads the workloads that have one of the labels. Returns what labels they have, each combination once. */
+/**
+ * Reads the workloads that have at least one of these labels. Returns each combination of labels that occurs on them
+ * once.
+ */
 async function readLabelSets(pce: PceClient, wanted: ReadonlySet<string>, signal: AbortSignal): Promise<Labels[]> {
   const sets = new Map<string, Labels>()
   for (const href of wanted) {

@@ -1,6 +1,6 @@
 import { fieldsOf, listOf, readTarget, type Write } from '../scopes/read-write.js'
 
-/** Fields of a workload that change neither whom rules name by it nor what it enforces. */
+/** Fields of a workload that affect neither which rules apply to it nor what it enforces. */
 const TELLING: ReadonlySet<string> = new Set([
   'href',
   'name',
@@ -17,8 +17,8 @@ const TELLING: ReadonlySet<string> = new Set([
 /** The path segments of actions that discard drafts. */
 const DISCARDING: ReadonlySet<string> = new Set(['delete', 'pending'])
 /**
- * Types of objects outside of the policy that change nothing for the workloads that exist, and the action that makes a
- * draft of an earlier version; a support report changes nothing at all.
+ * Path segments of requests outside the policy that change nothing for existing workloads. One of them is the action
+ * that restores an earlier version into the draft; a support report changes nothing at all.
  */
 const AHEAD: ReadonlySet<string> = new Set([
   'labels',
@@ -29,9 +29,9 @@ const AHEAD: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns true if the request changes what is enforced as soon as the PCE has it: a provisioning, or a change of
- * workloads, VENs, bindings of virtual services or container workload profiles. Drafts do not, and neither do names and
- * descriptions of workloads. Every request that is not known counts as one that does.
+ * Returns true if a request changes immediately what is enforced. That is so for a provisioning, and for a change of
+ * workloads, VENs, container workload profiles or bindings of virtual services. It is not so for drafts, and for names
+ * and descriptions of workloads. Requests of an unknown type count as immediate.
  */
 export function takesEffect({ method, path, body }: Write, orgId: string): boolean {
   if (/(?:^|\/)sec_policy\/draft(?:\/|$)/.test(path)) return false

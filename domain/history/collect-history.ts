@@ -76,7 +76,7 @@ function isAbout(target: Target, party: EventParty): boolean {
 export const touches = (target: Target, event: PceEvent): boolean =>
   isWithin(target, endpointOf(event)) || changedParties(event).some(({ party }) => isAbout(target, party))
 
-/** Returns true if an event mentions the target without changing it, as an event does in which a VEN reports. */
+/** Returns true if an event mentions the target without changing it, for example because a VEN reported something. */
 export const mentions = (target: Target, event: PceEvent): boolean =>
   mentionedParties(event).some((party) => isAbout(target, party))
 

@@ -7,11 +7,11 @@ import { compareTexts } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 import type { WholePolicy } from './load-policy.js'
 
-/** What becomes of a rule that is over: it is switched off, or deleted. */
+/** What happens to an expired rule. */
 export const RETIREMENTS = ['disable', 'delete'] as const
 export type Retirement = (typeof RETIREMENTS)[number]
 
-/** A rule of the draft whose last day is over. */
+/** A rule of the draft whose last day has passed. */
 export interface ExpiredRule {
   href: string
   collection: 'sec_rules' | 'deny_rules'
@@ -22,7 +22,7 @@ export interface ExpiredRule {
   date: string
 }
 
-/** A rule or rule set whose description says something of an end that ends no rule. */
+/** A rule or rule set whose description mentions an end that does not make any rule expire. */
 export interface UnclearEnd {
   href: string
   ruleSet: string
@@ -30,9 +30,9 @@ export interface UnclearEnd {
 }
 
 export interface ExpiredRules {
-  /** The rules to retire, those that ended first first. */
+  /** The rules to retire. Those that expired first come first. */
   chosen: ExpiredRule[]
-  /** Number of expired rules that are disabled already, where they would be disabled. */
+  /** Number of expired rules that are already disabled; 0 if the action is to delete them. */
   done: number
   /** Number of expired rules beyond the limit of a call. */
   left: number
@@ -40,9 +40,9 @@ export interface ExpiredRules {
 }
 
 /**
- * Finds the rules of the draft that are over, apart from those marked for deletion.
- * @param hrefs the only rules to retire; all that are over if absent.
- * @throws {ToolError} invalid_argument if one of `hrefs` is of no rule that is over, with the reason for each.
+ * Finds the expired rules of the draft. Rules marked for deletion are left out.
+ * @param hrefs the only rules to retire; all expired rules if absent.
+ * @throws {ToolError} invalid_argument if one of `hrefs` is not that of an expired rule, with the reason for each.
  */
 export function findExpired(
   draft: WholePolicy,

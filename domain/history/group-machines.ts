@@ -12,12 +12,16 @@ import type { End } from '../policy/match-rules.js'
 import { uniteAddresses, type AddressSet } from '../policy/name-addresses.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 
-/** A workload with its addresses, as far as a rule that names it can be written with addresses. */
+/**
+ * A workload with its addresses and with what else is needed to write rules that name it as rules between addresses.
+ */
 export interface Machine {
   href: string
   name: string
   labels: Readonly<Record<string, string>>
-  /** The addresses of its interfaces, without those that many machines have, such as loopback ones. */
+  /**
+   * The addresses of the workload's interfaces, without addresses that many machines have, such as loopback addresses.
+   */
   addresses: AddressSet
   isManaged: boolean
   mode: EndMode
@@ -26,25 +30,28 @@ export interface Machine {
   isPod: boolean
 }
 
-/** The workloads with the same labels. Rules that name labels alone cannot distinguish them. */
+/** All workloads with the same labels. Rules that name only labels cannot distinguish them. */
 export interface MachineClass {
-  /** One of them, as an end of a connection without an address and with no workload's href. */
+  /**
+   * Stands for any workload of the class, as an end of a connection. It has neither an address nor the href of a
+   * workload.
+   */
   end: End
   machines: readonly Machine[]
   addresses: AddressSet
 }
 
-/** All workloads of the organisation, by their labels and by href. */
+/** All workloads of the organisation, grouped by their labels and indexed by href. */
 export interface Machines {
   classes: readonly MachineClass[]
   byHref: ReadonlyMap<string, { machine: Machine; at: number }>
-  /** The hrefs of workloads with an address that another workload has, too. */
+  /** The hrefs of workloads that share an address with another workload. */
   sharing: ReadonlySet<string>
   /** The reason why Kubernetes workloads are missing; null if they were read, or if there are none. */
   unreadPods: string | null
 }
 
-/** Reads all workloads, Kubernetes workloads among them, and keeps of each only what addresses are made of. */
+/** Reads all workloads, including Kubernetes workloads. Only the fields that a `Machine` needs are kept. */
 export async function readMachines(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   labels: LabelIndex,
@@ -89,7 +96,7 @@ export function labelsOf(refs: readonly LabelRef[] | null | undefined, index: La
   return labels
 }
 
-/** The href of the workload that stands for a class. No workload has it. */
+/** The href of the end that stands for a class. No real workload has it. */
 const ANY_OF_CLASS = ''
 
 function* group(machines: readonly Machine[]): Steps<Omit<Machines, 'unreadPods'>> {

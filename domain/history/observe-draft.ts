@@ -139,8 +139,8 @@ interface RulesAsked {
 }
 
 /**
- * Determines for each of these changes which traffic depends on what it takes away, and which asked for what it lets
- * pass, by one query of traffic with the given name.
+ * Determines for each of these changes which traffic depends on what the change takes away, and which traffic requested
+ * what it allows. A single traffic query with the given name serves all changes.
  * @throws the errors of the PCE client and of traffic queries.
  */
 export async function observeReviews(

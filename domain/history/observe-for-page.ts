@@ -5,14 +5,18 @@ import { isUnread } from '../inventory/fetch-every.js'
 import { loadPolicy } from './load-policy.js'
 import { observeDraft, type BothPolicies, type DraftEvidence } from './observe-draft.js'
 
-/** Maximum number of changes that are looked up for one page, as for a page of review-draft. */
+/**
+ * Maximum number of changes whose traffic is looked up for one approval page. It equals the page size of review-draft.
+ */
 const MOST_CHANGES = 50
-/** Maximum time for all of it, in seconds, because the client waits for the question meanwhile. */
+/**
+ * Time limit in seconds for the whole lookup. It is short because the client waits for the approval question meanwhile.
+ */
 const MOST_SECONDS = 15
 
-/** What observed traffic says about the changes on a page on which a person decides. */
+/** What observed traffic says about the changes on an approval page. */
 export interface PageEvidence {
-  /** The end of the window that was looked at, RFC 3339 in UTC. */
+  /** The end of the observed time window, as RFC 3339 in UTC. */
   readAt: string
   /** Number of changes that were looked up; the others are left out. */
   lookedUp: number
@@ -27,10 +31,10 @@ type Context = Pick<
 >
 
 /**
- * Determines for the first of these changes which traffic depends on them or asked for them, as review-draft does. It
- * resolves with null unless the call is for a page. It never makes a preview fail: if the policy or the traffic cannot
- * be read, or not in time, the evidence is the reason. Rejects only if the call is cancelled.
- * @param load reads the policies that are compared; by default the active and the draft policy.
+ * Determines for the first few changes which traffic depends on them or requested them, as review-draft does. Resolves
+ * with null unless the call is for an approval page. It never makes a preview fail: if policy or traffic cannot be read
+ * in time, the evidence is the reason for this. Rejects only if the call is cancelled.
+ * @param load reads the policies to compare; by default the active policy and the draft.
  */
 export async function observeForPage(
   outer: Context,

@@ -11,8 +11,9 @@ import { reviewRuleSets } from './review-policies.js'
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'beforeWriting' | 'limits' | 'now'>
 
 /**
- * Determines for each rule which traffic of the last 30 days that it matches depends on it, or asked for what it keeps
- * away. All rules are retired together: traffic that two of them allow depends on both, although either alone could go.
+ * Determines for each rule which of the traffic that it matched in the last 30 days depends on it, or was kept away by
+ * it. All rules are judged as if they were retired together: traffic that two of them allow depends on both, although
+ * either one alone could be retired without cutting it.
  * @throws the errors of the PCE client and of traffic queries.
  */
 export async function observeRetirement(

@@ -5,19 +5,19 @@ import type { PolicyCatalog } from '../policy/load-snapshot.js'
 import { entriesOf, ICMP, readSpan, type Entry } from '../policy/rule-boxes/read-services.js'
 import { quote } from '../text/escape-text.js'
 
-/** The ports of a rule as texts such as `443/tcp`, with a condition that no port can say; `all` is every protocol. */
+/** The ports of a rule in the form `443/tcp`; `all` stands for every protocol and port. */
 export interface PortsOfRule {
   services: readonly string[]
-  /** The condition under which the rule is about these ports, such as a program; null if there is none. */
+  /** A condition for these ports that cannot be written as a port, such as a program; null if there is none. */
   only: string | null
 }
 
 const ALL = 'all'
 
 /**
- * Lists the ports that a rule is about: first those that it is about in any case, and then, for each program of a Windows
- * service, the ports that it must use. A service that could not be read, or that says no ports, stands for all of them
- * under a condition, because nothing says that it covers none.
+ * Lists the ports of a rule: first those without a condition, and then the ports for each program of a Windows service.
+ * A service that could not be read, or that names no ports, stands for all ports under a condition, because it may
+ * cover any port.
  */
 export function readRulePorts(
   services: readonly IngressService[],

@@ -20,32 +20,35 @@ import { divideRows, resolveRows, type ResolvedRows, type RowDirection, type Row
 import type { Virtual } from './resolve-sides.js'
 import { snapshotOf } from './snapshot-of-version.js'
 
-/** Whose rules are resolved: those of the workloads with all these labels, or of one rule set, by its href or name. */
+/**
+ * Selects the rules to resolve: those of the workloads that have all these labels, or those of one rule set, given by
+ * href or name.
+ */
 export type Subject = { labels: readonly Label[] } | { ruleSet: string }
 
-/** Workloads that are special in an answer: how many there are, and the names of the first few. */
+/** Workloads that an answer mentions: their number, and the names of the first few. */
 export interface Counted {
   total: number
   examples: readonly string[]
 }
 
-/** The rules of a subject as addresses and ports, and what of them could not be written in this way. */
+/** The selected rules written as addresses and ports, and the parts of them that cannot be written in this way. */
 export interface ResolvedPolicy extends Omit<ResolvedRows, 'rows' | 'named'> {
-  /** The rule set, if the subject is one. */
+  /** The rule set; absent if the rules were selected by labels. */
   ruleSet?: RuleSet
   parts: readonly RowPart[]
-  /** Number of further parts, which are not listed. */
+  /** Number of parts beyond those in `parts`. */
   partsCut: number
-  /** The workloads whose rules these are. */
+  /** The workloads to which the selected rules apply. */
   workloads: { total: number; modes: Readonly<Partial<Record<EndMode, number>>>; intervals: number }
-  /** Of the workloads that the rules name: those of which the rows may be wrong or lack addresses. */
+  /** Workloads named by the rules for which the rows may be wrong or lack addresses, by the reason. */
   named: Readonly<Record<'without_address' | 'offline' | 'shared_address' | 'kubernetes', Counted>>
-  /** Number of rules in the words of iptables that may be in force at the workloads. */
+  /** Number of iptables rules that may be in force at the workloads. */
   ipTables: number
   unreadPods: string | null
 }
 
-/** The types of objects by which rules are resolved. */
+/** The types of policy objects that must be read to resolve rules. */
 const NEEDED: readonly ReadType[] = [
   'rule_sets',
   'ip_lists',
@@ -55,7 +58,7 @@ const NEEDED: readonly ReadType[] = [
   'virtual_services',
 ]
 
-/** Maximum number of names of workloads that stand for others like them. */
+/** Maximum number of workload names given as examples. */
 const MOST_EXAMPLES = 3
 
 /**

@@ -13,28 +13,32 @@ import type { MachineClass, Machines } from './group-machines.js'
 import { readRulePorts } from './read-rule-ports.js'
 import { createSideResolver, type Group, type Lack, type Side, type Virtual } from './resolve-sides.js'
 
-/** The direction of a row as seen from the workloads that enforce it; `both`: it is the same at either end. */
+/** The direction of a row as seen from the workloads that enforce it. `both`: the row reads the same at both ends. */
 export const ROW_DIRECTIONS = ['inbound', 'outbound', 'both'] as const
 export type RowDirection = (typeof ROW_DIRECTIONS)[number]
 
-/** A rule, or a part of it, as every address of `source` to every address of `destination` on every service. */
+/**
+ * A rule or a part of it: it applies from every address in `source` to every address in `destination` on every service.
+ */
 export interface ResolvedRow {
   action: RuleType
   direction: RowDirection
   source: AddressSet
   destination: AddressSet
   services: readonly string[]
-  /** The conditions under which the rule matches and that neither addresses nor ports can say. */
+  /** Conditions of the rule that cannot be written as addresses or ports. */
   only: readonly string[]
-  /** What the rule also names and that is in neither `source` nor `destination`. */
+  /** Whatever the rule names in addition to the addresses in `source` and `destination`. */
   besides: readonly string[]
   ruleSet: string | null
-  /** The rule in one line, by labels and names. */
+  /** The rule described in one line, with labels and names. */
   rule: string
   href: string
 }
 
-/** A row of an answer: an excerpt of a resolved row with at most `MOST_ADDRESSES` texts on each side. */
+/**
+ * A row as an answer shows it: a part of a resolved row with at most `MOST_ADDRESSES` addresses or ranges on each side.
+ */
 export interface RowPart {
   /** Identifies the part among all parts of the same policy. */
   href: string
@@ -48,20 +52,20 @@ export interface ResolvedRows {
   rows: readonly ResolvedRow[]
   /** Number of rules that have rows. */
   rules: number
-  /** Number of rules that were left out, because the rows before them already have as many addresses as are kept. */
+  /** Number of rules that were left out because the maximum number of intervals was reached. */
   cut: number
-  /** Numbers of rules, by what they name that is no address or port. */
+  /** Number of rules for each kind of thing that they name and that is neither an address nor a port. */
   lacks: Readonly<Partial<Record<Lack | 'conditions', number>>>
-  /** The workloads that occur in rows, also those without an address. */
+  /** The workloads that the rows name, including workloads without an address. */
   named: Group
 }
 
-/** Maximum number of address texts on each side of a row of an answer. */
+/** Maximum number of addresses or ranges on each side of a row in an answer. */
 const MOST_ADDRESSES = 50
-/** Maximum number of intervals in all rows together, so that rules between all workloads do not fill the memory. */
+/** Maximum total number of intervals in all rows. It keeps rules between all workloads from filling the memory. */
 const MOST_INTERVALS = 400_000
 
-/** The conditions that narrow a rule in a way that neither an address nor a port says. */
+/** The conditions that narrow a rule and cannot be written as addresses or ports. */
 const NARROWING: ReadonlySet<string> = new Set([
   'consuming_security_principals',
   'machine_auth',
@@ -95,7 +99,7 @@ interface RowOptions {
 }
 
 /**
- * Resolves the rules in force of a policy to addresses and ports, in the order in which they decide: override deny
+ * Resolves the rules in force to addresses and ports. Rules are in the order in which their types decide: override deny
  * rules, allow rules, deny rules.
  */
 export function* resolveRows(
@@ -129,7 +133,8 @@ export function* resolveRows(
     }
     const wanted = direction === 'both' ? [...sides.inbound, ...sides.outbound] : sides[direction]
     const occurring = wanted.flat()
-    // A rule has no row if the workloads that it names have no address. They still count, so that this is said.
+    // A rule has no row if the workloads that it names have no address. These workloads are counted nevertheless, so
+    // that the answer mentions them.
     for (const { named } of occurring) {
       for (const at of named.classes) classes.add(at)
       for (const machine of named.single) single.set(machine.href, machine)
@@ -233,8 +238,8 @@ const idOf = ({ source, destination, besides }: Product): string =>
   JSON.stringify([textOf(source), textOf(destination), besides])
 
 /**
- * Joins the products of several scopes: products with the same source, or the same destination, become one. Products of
- * nothing with something, about which nothing else is known, are left out.
+ * Merges the products of several scopes that have the same source or the same destination. Products without a source or
+ * without a destination are left out, unless they name anything besides addresses.
  */
 function joinProducts(products: readonly Product[]): Product[] {
   const isEmpty = ({ source, destination, besides }: Product) =>
@@ -247,7 +252,8 @@ function joinProducts(products: readonly Product[]): Product[] {
 function joinBy(products: readonly Product[], same: 'source' | 'destination', joined: 'source' | 'destination') {
   const groups = new Map<string, Product[]>()
   for (const one of products) {
-    // What a scope names beside addresses belongs to its own addresses on the other side, so such products stay apart.
+    // What a product names besides addresses applies only to its own other side, so such products are not merged with
+    // others.
     const id = JSON.stringify([textOf(one[same]), one.besides, one.besides.length > 0 ? textOf(one[joined]) : ''])
     groups.set(id, [...(groups.get(id) ?? []), one])
   }
@@ -261,8 +267,8 @@ function joinBy(products: readonly Product[], same: 'source' | 'destination', jo
 const MOST_PARTS = 50_000
 
 /**
- * Divides rows into parts that an answer can hold: of a row with many addresses on both sides, each block of sources
- * with each block of destinations. `cut` is the number of parts beyond the maximum.
+ * Divides rows into parts that fit into an answer. For a row with many addresses on both sides, each block of sources
+ * is combined with each block of destinations. `cut` is the number of parts beyond the maximum.
  */
 export function* divideRows(rows: readonly ResolvedRow[]): Steps<{ parts: RowPart[]; cut: number }> {
   const parts: RowPart[] = []

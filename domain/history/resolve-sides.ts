@@ -12,26 +12,26 @@ import { quote } from '../text/escape-text.js'
 import type { Steps } from '../text/pace-work.js'
 import type { Machine, MachineClass, Machines } from './group-machines.js'
 
-/** What one side of a rule names within one scope. */
+/** The meaning of one side of a rule within one scope. */
 export interface Side {
   addresses: AddressSet
-  /** What the side names, or may name, that is in no address of this answer. Each is a phrase. */
+  /** Phrases for everything that the side names, or may name, and that `addresses` does not contain. */
   besides: readonly string[]
-  /** The kinds of things that the side names and that have no address in this answer, which counts them by kind. */
+  /** The kinds of things that the side names and that `addresses` does not contain. Answers count them by kind. */
   lacks: readonly Lack[]
   /** The workloads that the side names. */
   named: Group
-  /** The workloads of which it is not known whether the side names them. */
+  /** The workloads for which it is uncertain whether the side names them. */
   undecided: Group
 }
 
-/** Workloads: all of some classes, by their numbers, and single ones. */
+/** A set of workloads: all workloads of some classes, given by the index of the class, and individual workloads. */
 export interface Group {
   classes: readonly number[]
   single: readonly Machine[]
 }
 
-/** The kinds of things that a rule can name and that are no addresses. */
+/** The kinds of things that a rule can name and that cannot be written as addresses. */
 export type Lack = 'domain_names' | 'ip_lists' | 'virtual_services' | 'subnets' | 'all_but_some' | 'undecided'
 
 type Scope = PlacedRule['scopes'][number]
@@ -40,33 +40,33 @@ type SideName = 'providers' | 'consumers'
 /** A function that resolves one side of a rule to addresses. */
 export type ResolveSide = (rule: PlacedRule['rule'], side: SideName, scope: Scope) => Steps<Side>
 
-/** Number of classes that are compared with a rule in one step. */
+/** Number of classes that are compared with a rule in one step of work. */
 const CLASSES_PER_STEP = 200
 /** Maximum number of names that a phrase lists. */
 const MOST_NAMES = 5
 
-/** A virtual service as an end that labels can name, with its name. */
+/** A virtual service with its name, as an end of a connection that labels can select. */
 export interface Virtual {
   href: string
   name: string
   end: End
 }
 
-/** What sides of rules are resolved with. */
+/** What is needed to resolve the sides of rules. */
 interface Surroundings {
   machines: Machines
   policy: PolicyCatalog
-  /** The virtual services of the version. Which workloads stand behind them is not read. */
+  /** The virtual services of the policy version. The workloads behind them are not known. */
   virtual: readonly Virtual[]
   names: ReferenceNames
   /**
-   * If given, only workloads of these classes count, and only as workloads to which the PCE sends the rule, not by an IP
-   * list.
+   * If given, only workloads of these classes count, and only if the side names them as workloads, not through an IP
+   * list. The PCE sends rules only to workloads named in this way.
    */
   isMeant?: (one: MachineClass) => boolean
 }
 
-/** Creates a function that resolves sides of rules. Equal sides are resolved once. */
+/** Creates a function that resolves the sides of rules. Equal sides are resolved only once. */
 export function createSideResolver({ machines, policy, virtual, names, isMeant }: Surroundings): ResolveSide {
   const { classes, byHref } = machines
   const known = new Map<string, Side>()
@@ -98,7 +98,7 @@ export function createSideResolver({ machines, policy, virtual, names, isMeant }
       const { end } = classes[at] as MachineClass
       take(nameEnd(rule, side, scope, end, policy).asWorkload, (group) => group.classes.push(at))
     }
-    // A rule that names a workload itself names it whatever the other workloads with its labels are.
+    // A rule may name a workload individually, whether or not it names the other workloads with the same labels.
     const whole = new Set(named.classes)
     for (const [at, hrefs] of apart) {
       if (!isIn.has(at) || whole.has(at)) continue

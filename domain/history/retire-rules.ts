@@ -8,8 +8,8 @@ import { countOf } from '../text/describe-numbers.js'
 import type { ExpiredRule, Retirement } from './find-expired.js'
 
 /**
- * What became of a rule. `kept`: somebody gave it another end meanwhile, marked it for deletion or deleted it, so nothing
- * was written. `differs`: the PCE took the change and shows something else.
+ * What happened to a rule. `kept`: somebody has given it another end, deleted it or marked it for deletion meanwhile,
+ * so nothing was written. `differs`: the PCE accepted the change but then shows something else.
  */
 export type RetiredOutcome = 'disabled' | 'deleted' | 'kept' | 'differs'
 
@@ -23,10 +23,11 @@ export interface Retired {
 type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'beforeWriting' | 'inOrder' | 'now' | 'progress'>
 
 /**
- * Retires rules one by one. Each is read again directly before its write, and left alone if it is not over any more.
- * @returns what became of each rule, and the warnings of the writes.
- * @throws the error of the write that failed; if others succeeded, with `partial`, `written [{href}]`, `failed` and
- * `not_attempted`. The same call completes it, because what was retired is not found again.
+ * Retires rules one by one. Each is read again directly before it is written, and is left alone if it is no longer
+ * expired.
+ * @returns what happened to each rule, and the warnings of the writes.
+ * @throws the error of the write that failed. If others succeeded, it has `partial`, `written [{href}]`, `failed` and
+ * `not_attempted`. Repeating the call completes the work, because retired rules are not found again.
  */
 export async function retireRules(
   ctx: Context,
@@ -68,7 +69,7 @@ async function retire(
   const what = `the rule ${href}`
   if (action === 'delete') {
     const { warnings = [] } = await deleteObject(ctx, { what, current, holder: ruleSet }, false)
-    // The deletion has been written, so a failure to look at it is no failure of the call.
+    // The deletion has already been written, so the call does not fail if the rule cannot be read back.
     const stored = await read(href)
       .catch(orGone)
       .catch(() => undefined)

@@ -9,17 +9,17 @@ import type { ReadType, WholePolicy } from './load-policy.js'
 import { grow, reviewRules, withSet, type ReviewedRules } from './review-rules.js'
 import { snapshotOf } from './snapshot-of-version.js'
 
-/** The types of objects whose changes the judge of connections can follow to traffic. */
+/** The types of objects whose changes can be judged by observed traffic. */
 const JUDGED = ['rule_sets', 'enforcement_boundaries', 'ip_lists', 'services', 'label_groups'] as const
 type JudgedType = (typeof JUDGED)[number]
 /** The types of objects to which rules refer. */
 const REFERRED: readonly JudgedType[] = ['ip_lists', 'services', 'label_groups']
 
-/** One pending change as policies that can be compared. */
+/** One pending change, with the policies to compare in order to see its effect. */
 export interface ReviewedPolicies {
-  /** Compares the policies to find traffic that passes without the change and not with it. */
+  /** The policies to compare to find traffic that passes without the change but not with it. */
   taking: ComparedPolicies
-  /** Compares the policies to find traffic that passes with the change and not without it. */
+  /** The policies to compare to find traffic that passes with the change but not without it. */
   giving: ComparedPolicies
   /** The rules, in either policy, through which the change can make a difference. */
   rules: readonly CuttingRule[]
@@ -29,7 +29,10 @@ export interface ReviewedPolicies {
   own?: readonly PolicySnapshot[]
 }
 
-/** A function that returns the policies without and with one pending change; null if it is of a type not judged. */
+/**
+ * A function that returns the policies without and with one pending change. It returns null for types of objects that
+ * are not judged.
+ */
 export type ReviewOf = (type: string, href: string) => ReviewedPolicies | null
 
 /**
@@ -61,7 +64,7 @@ export function createReviews(
   const [base, is] = [withSets(restToday, today), withSets(restDraft, draft)]
   const compare = (alone: PolicySnapshot, without: PolicySnapshot) => ({
     taking: { was: without, is, pending: { active: base, was: base, is: alone } },
-    // With the roles of the policies exchanged, what would be cut is what the change lets pass.
+    // With the two policies exchanged, the traffic that would be cut is the traffic that the change allows.
     giving: { was: is, is: without, pending: { active: is, was: alone, is: base } },
   })
   return (type, href) => {
@@ -135,7 +138,7 @@ function withNew(active: WholePolicy, draft: WholePolicy): WholePolicy {
   return { ...active, ...Object.fromEntries(added) }
 }
 
-/** Returns the hrefs by which rules can mean an object: its own, and those of the label groups that contain it. */
+/** Returns the hrefs by which rules can refer to an object: its own, and those of the label groups that contain it. */
 function mentionsOf(type: JudgedType, href: string, policies: readonly WholePolicy[]): readonly string[] {
   const found = new Set([href])
   if (type !== 'label_groups') return [...found]

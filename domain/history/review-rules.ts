@@ -36,7 +36,7 @@ export interface ReviewedRule {
   review: { taking: ComparedPolicies | null; giving: ComparedPolicies | null; rules: readonly CuttingRule[] } | string
 }
 
-/** The changed rules of a rule set, and the number of the others. */
+/** The changed rules of a rule set, and the number of unchanged rules. */
 export interface ReviewedRules {
   changed: Iterable<ReviewedRule>
   unchanged: number

@@ -8,14 +8,17 @@ import { catalogOf, type PolicySnapshot } from '../policy/load-snapshot.js'
 import type { ReadType, WholePolicy } from './load-policy.js'
 
 /**
- * Converts a whole version of the policy, also a past one, to the form in which the judges of connections take it. All
- * its deny rules were read, or `loadPolicy` would have thrown. Labels have no versions, so the present ones are used.
+ * Converts a complete version of the policy, which may be a past one, to the form that connection judges need. All its
+ * deny rules are present, because `loadPolicy` throws otherwise. Labels have no versions, so the present labels are
+ * used.
  */
 export function snapshotOf(
   policy: WholePolicy,
   version: PolicyVersionSelector,
   labels: LabelIndex,
-  /** A snapshot of a policy with the same IP lists, services and label groups, of which the catalog is used. */
+  /**
+   * A snapshot of another policy with the same IP lists, services and label groups, whose catalog can be used again.
+   */
   sharing?: PolicySnapshot,
 ): PolicySnapshot {
   const all = <T>(type: ReadType) => [...policy[type].values()] as unknown as T[]

@@ -32,8 +32,8 @@ export function tellOnce(entries: readonly HistoryEntry[]): HistoryEntry[] {
 }
 
 /**
- * Returns the edits of an object between a version that changed it and the previous version that changed it, oldest
- * first.
+ * Returns the edits of an object between two versions that changed it: a given version and the one before it. The
+ * oldest edit comes first.
  */
 function editsBefore(told: readonly Told[], at: number): FieldStep[] {
   const older = told.filter((one) => one.at > at)

@@ -1,11 +1,11 @@
 import type { PceClient } from '../../pce-client/index.js'
 import { refuseReading } from '../../schemas/refuse-reading.js'
 
-/** What is known of a client with which policy is judged for a caller who sees only what is inside of the caller's scopes. */
+/** The limit of a client that judges policy for a caller who may read only objects inside of the caller's scopes. */
 export interface LimitedReading {
   /** Returns true if an object with these labels, given by their hrefs, is inside. */
   readonly holds: (labels: readonly string[]) => Promise<boolean>
-  /** The scopes for people. */
+  /** The scopes in words, for messages. */
   readonly scopes: readonly string[]
 }
 
@@ -15,10 +15,10 @@ const limits = new WeakMap<PceClient, LimitedReading>()
 export const limitReading = (pce: PceClient, limit: LimitedReading): void => void limits.set(pce, limit)
 
 /**
- * Checks that a question is about something inside of the caller's scopes, where reading is limited: that all objects of
- * one of the lists of labels are inside. Without this, a verdict about something outside would be one of a part of its
+ * Checks that a question is about something inside of the caller's scopes, if reading is limited. It is if all labels
+ * in at least one of the lists `ends` are inside. A verdict about anything else would rest on only a part of its
  * traffic and policy.
- * @throws {ToolError} out_of_scope. The error says nothing about whether there is something outside.
+ * @throws {ToolError} out_of_scope. The error does not reveal whether there is anything outside.
  */
 export async function requireInside(
   pce: PceClient,

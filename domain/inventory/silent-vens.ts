@@ -3,7 +3,7 @@ import { isManaged } from './workloads.js'
 
 const DAY_MS = 86_400_000
 
-/** What the PCE says about whether it hears from a VEN; null for what it does not say. */
+/** The facts by which the PCE shows whether a VEN still answers. A fact that the PCE does not report is null. */
 interface Heard {
   /** The status of the VEN, such as `active` or `suspended`. */
   status: string | null
@@ -23,9 +23,9 @@ export function isSilentOnline({ heartbeatAt, status, online }: Heard, now: numb
 
 /**
  * Returns true if a workload has a VEN that is not known to answer the PCE: it is offline, not active, or silent for a
- * day, or the PCE does not say whether it is online. Such a VEN takes up no new policy (P78), and what it enforces is
- * not certain (P104). Workloads without a VEN are never silent. Not for Kubernetes workloads, which have no VEN of their
- * own. `now` is in milliseconds since the epoch; if it is null, heartbeats are not looked at.
+ * day, or the PCE does not say whether it is online. Such a VEN receives no new policy (P78), and it is uncertain what
+ * it enforces (P104). Workloads without a VEN are never silent. Do not use this function for Kubernetes workloads,
+ * which have no VEN of their own. `now` is in milliseconds since the epoch; if it is null, heartbeats are ignored.
  */
 export function isSilent(workload: Workload, now: number | null): boolean {
   if (!isManaged(workload)) return false

@@ -136,8 +136,8 @@ function compareRules(was: Document | null, is: Document | null, hrefs: readonly
 }
 
 /**
- * The fields by which changed rules are recognised: two rules that agree in at least two of them count as one rule that
- * was changed.
+ * The fields by which changed rules are recognised. Two rules that agree in at least two of them count as the same
+ * rule, changed.
  */
 const TELLING = ['consumers', 'providers', 'ingress_services', 'description']
 const ENOUGH = 2

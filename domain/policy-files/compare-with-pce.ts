@@ -31,7 +31,10 @@ export interface Compared extends FilesDifference {
   faults: readonly Fault[]
   /** What each difference would do to permitted traffic. */
   effects: ReadonlyMap<ObjectDifference, Effect>
-  /** The error of a guardrail that forbids to apply the files to the draft; null if none does, or if nobody asked. */
+  /**
+   * The error of the guardrail that forbids applying the files to the draft. Null if no guardrail forbids it, or if
+   * this was not judged.
+   */
   refusal: ToolError | null
 }
 
@@ -68,7 +71,7 @@ export async function compareWithPce(
 export type LookedBack = readonly ObjectDifference[] | string
 
 export interface AppliedFiles extends Pick<FilesPlan, 'kept' | 'warnings'> {
-  /** Everything that keeps the files from being applied. If there is anything, nothing was written. */
+  /** Everything that prevents the files from being applied. If the list is not empty, nothing was written. */
   faults: readonly Fault[]
   /** The differences that were written or, in a dry run, would be written. */
   planned: readonly ObjectDifference[]

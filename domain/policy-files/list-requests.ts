@@ -7,8 +7,8 @@ type Reference = { href: string }
 
 /**
  * Returns the requests of a plan in the form in which a dry run lists them, so that they can be judged before the first
- * one is sent: braces stand for ids that the PCE would assign. A label group that does not exist yet is replaced by its
- * labels, because nobody can look up what it contains.
+ * one is sent. Braces stand for ids that the PCE will assign. A label group that does not exist yet is replaced by its
+ * labels, because the PCE cannot be asked what it contains.
  */
 export function listRequests({ objects }: Pick<FilesPlan, 'objects'>): PlannedRequest[] {
   const groups = new Map<string, Fields>()
@@ -19,7 +19,7 @@ export function listRequests({ objects }: Pick<FilesPlan, 'objects'>): PlannedRe
   return objects.flatMap(({ steps, difference: { before, object } }) =>
     steps.map(({ method, path, body }) => ({
       method,
-      // The path of a rule in a new rule set is only the part after the href of that.
+      // For a rule in a new rule set, the path is only the part after the rule set's href.
       path: (path.startsWith('/orgs/') ? path : `${before?.href ?? object?.wire.href ?? ''}${path}`).replace(
         /\/(new:\d+)/,
         '/{$1}',
@@ -31,7 +31,7 @@ export function listRequests({ objects }: Pick<FilesPlan, 'objects'>): PlannedRe
 
 const isNew = (href: string): boolean => parseHref(href)?.id?.startsWith('new:') === true
 
-/** Replaces new label groups in the body of a rule set or of a rule: in its scopes, and in the ends of rules. */
+/** Replaces new label groups in the scopes and rules of a request body by their labels. */
 function expandGroups(body: unknown, groups: ReadonlyMap<string, Fields>): unknown {
   if (typeof body !== 'object' || body === null || groups.size === 0) return body
   const expand = (end: unknown) => endsOf(end, groups)
@@ -42,7 +42,7 @@ function expandGroups(body: unknown, groups: ReadonlyMap<string, Fields>): unkno
     if (Array.isArray(whole[rules])) whole[rules] = whole[rules].map((rule) => expandGroups(rule, groups))
   if (Array.isArray(whole['scopes']))
     whole['scopes'] = whole['scopes'].flatMap((scope: unknown[]) =>
-      // A scope names one label of each key, so a group in it makes a scope of each of its labels.
+      // A scope can name only one label of each key, so each label of a group needs a scope of its own.
       scope.reduce<unknown[][]>(
         (scopes, end) => scopes.flatMap((before) => expand(end).map((one) => [...before, one])),
         [[]],
@@ -51,7 +51,7 @@ function expandGroups(body: unknown, groups: ReadonlyMap<string, Fields>): unkno
   return whole
 }
 
-/** Returns an end of a rule or scope; the labels of a new label group in its place. */
+/** Returns an entry of a rule or scope as a list: the entry itself or, for a new label group, the group's labels. */
 function endsOf(end: unknown, groups: ReadonlyMap<string, Fields>, within: readonly string[] = []): unknown[] {
   const { label_group: group, ...rest } = end as { label_group?: Reference }
   const found = group === undefined ? undefined : groups.get(group.href)

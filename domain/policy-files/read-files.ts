@@ -57,8 +57,8 @@ export const isBuiltIn = (kind: FileKind, name: unknown): boolean =>
   (kind === 'services' && name === ALL_SERVICES_NAME)
 
 /**
- * Returns the reason why an object has no file: nobody can change it, or its name is not unique. Returns null for an
- * object that has one.
+ * Returns the reason why an object has no file: nobody can change it, or its name is not unique. Returns null if it can
+ * have one.
  */
 export function whyWithoutFile(kind: FileKind, object: PceObject, book: NameBook): string | null {
   const { name } = object

@@ -161,8 +161,8 @@ function cuttingOf(was: RulesOf, is: RulesOf): CuttingRule[] {
 
 /** Returns the policy with this IP list in place of its previous version. */
 export function withList(was: PolicySnapshot, given: IpList): PolicySnapshot {
-  // The PCE's traffic filters still use the list as the PCE stores it, not the new version given to this function. So
-  // the list is marked as having a pending change.
+  // The PCE's traffic filters use the stored list, not the new version given to this function. So the list is marked as
+  // having a pending change.
   const list: IpList = { ...given, update_type: given.update_type ?? 'update' }
   const only = catalogOf({ labels: undefined, services: [], lists: [list], groups: [] })
   const of = (href: string) => (toDraftHref(href) === toDraftHref(list.href) ? only : was)

@@ -9,10 +9,7 @@ export const isSaid = (value: unknown): boolean =>
   value !== '' &&
   !(Array.isArray(value) && value.length === 0)
 
-/**
- * Returns true if the labels on one side of a rule stand for workloads only, which is the default of
- * `resolve_labels_as`.
- */
+/** Returns true if labels on one side of a rule select only workloads, which is the default of `resolve_labels_as`. */
 export const isUsual = (kinds: unknown) => !isSaid(kinds) || (Array.isArray(kinds) && kinds.join() === 'workloads')
 
 /**

@@ -49,7 +49,7 @@ export interface ComparedPolicies {
  */
 export type JudgeOf = (policy: PolicySnapshot) => ReturnType<typeof createConnectionJudge>
 
-/** Returns a function that prepares each policy once, however often it is asked for. */
+/** Returns a function that creates the judge of each policy only once, however often it is called. */
 export function keepJudges(): JudgeOf {
   const judges = new WeakMap<PolicySnapshot, ReturnType<JudgeOf>>()
   return (policy) => {

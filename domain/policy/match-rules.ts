@@ -157,7 +157,7 @@ const written = ({ asWorkload, asVirtual }: Naming) => anyOf([asWorkload, asVirt
 
 const EVERY_PORT: ServiceMatch = () => 'yes'
 
-/** Returns how one side of a rule names an end within one scope of its rule set; an empty scope restricts nothing. */
+/** Returns how one side of a rule names an end within one scope of its rule set. An empty scope restricts nothing. */
 export function nameEnd(
   rule: PlacedRule['rule'],
   side: Side,
@@ -239,8 +239,8 @@ export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, 
 }
 
 /**
- * Returns false if the PCE sends a rule to no workload as destination, because its providers are addresses alone. Such
- * an allow rule lets sources connect, but lets nothing in at a workload.
+ * Returns false if the providers of a rule consist of addresses alone, so that the PCE sends the rule to no workload as
+ * destination. As an allow rule, it lets sources connect, but lets nothing in at a workload.
  */
 export const mayLetIn = (placed: PlacedRule, objects: PolicyObjects): boolean =>
   isWrittenTo(placed, 'providers', someWorkloadWith([]), objects) !== 'no'

@@ -104,7 +104,7 @@ function matchPorts(span: Omit<Span, 'condition'>, seen: number | null, of: numb
   if (proto === -1 && isAbsent(port)) return 'yes'
   if (of === null) return unknown('port')
   if (proto !== -1 && proto !== of) return 'no'
-  // The PCE may write an entry for every port without a port or with the port -1.
+  // The PCE may write the entry for every port either without a port or with the port -1.
   if (isAbsent(port)) return isAbsent(span.icmp_type) && isAbsent(span.icmp_code) ? 'yes' : unknown('icmp_type')
   if (seen === null) return unknown('port')
   return seen >= port && seen <= (isAbsent(toPort) ? port : toPort) ? 'yes' : 'no'

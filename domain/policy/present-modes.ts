@@ -34,8 +34,9 @@ export interface PresentModes {
    */
   modeOf: (end: FlowEnd) => EndMode
   /**
-   * Returns true if the VEN of an end was read and is not known to answer the PCE (`isSilent`). What such an end does is
-   * then not certain, whatever its mode. False for ends without a VEN, and for those that the caller already knew.
+   * Returns true if the VEN of an end was read and is not known to answer the PCE (`isSilent`). It is then uncertain
+   * what the end does, whatever its mode. Returns false for ends without a VEN, and for ends whose mode came from the
+   * caller.
    */
   isSilent: (end: FlowEnd) => boolean
   /** Returns notes about the workloads whose mode was requested but is not known. */

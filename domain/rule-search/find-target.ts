@@ -27,14 +27,18 @@ export interface Target {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 const WHERE = { argument: 'applies_to' }
-/** The prefix with which other tools name a workload; after it, a name may look like a label or an address. */
+/**
+ * The prefix with which other tools name a workload. A name after it counts as a name even if it looks like a label or
+ * an address.
+ */
 const WORKLOAD = 'workload:'
 
 /**
- * Finds the target that a caller names: a workload by href, name or host name, with or without `workload:`; an address, which stands for the
- * workload that has it, if there is one; or labels. A list with one entry means the same as the entry. Throws not_found
- * with similar names, ambiguous_name if several workloads have the name or address, label_not_found, and invalid_argument
- * for a reference to something else, which no rule applies to.
+ * Finds the target that a caller names. It may be a workload, by href, name or host name, with or without `workload:`.
+ * It may be an address, which stands for the workload that has it, if there is one. Or it may be labels. A list with
+ * one entry means the same as the entry. Throws not_found with similar names, ambiguous_name if several workloads have
+ * the name or address, label_not_found, and invalid_argument for a reference to anything else, because no rule can
+ * apply to it.
  */
 export async function findTarget(
   ctx: Context,

@@ -15,22 +15,22 @@ import { fieldsOf, hrefOf, hrefsIn, nameOf, readTarget, type Write } from './rea
 import { sayScopes } from './say-scopes.js'
 import { surveyTerritory, type Territory } from './territory.js'
 
-/** Judges the writes of one call by the scopes of its caller. */
+/** Judges the writes of one call by its caller's scopes. */
 export interface ScopeJudge {
   /**
-   * Returns the first object that the write would change and that is not inside; null if all are. `earlier` has the
-   * requests of the same call that precede it, because they may create the object to which it writes.
+   * Returns the first object outside of the scopes that the write would change; null if all are inside. `earlier` has
+   * the preceding requests of the same call, because they may create the object to which the write belongs.
    */
   readonly findOutside: (write: Write, earlier?: readonly Write[]) => Promise<PlacedObject | null>
-  /** Returns where pending changes of policy are, in the same order. */
+  /** Returns for each pending change whether it is inside the scopes, in the same order. */
   readonly placeChanges: (hrefs: readonly string[]) => Promise<PlacedObject[]>
 }
 
 const RULES: ReadonlySet<string> = new Set(['sec_rules', 'deny_rules'])
 
 /**
- * Creates the judge of one call. What it needs is read with `pce`, the labels of the scopes at the first judgement.
- * Whatever is of a type that has no rule here, or cannot be read, is not inside.
+ * Creates the judge of one call. It reads what it needs with `pce`, and the labels of the scopes only once it is used.
+ * Objects of a type for which there is no rule here, and objects that cannot be read, count as not inside.
  */
 export function createScopeJudge(pce: PceClient, scopes: CallerScopes, signal: AbortSignal): ScopeJudge {
   let surveying: Promise<Territory> | undefined
@@ -50,13 +50,16 @@ export function createScopeJudge(pce: PceClient, scopes: CallerScopes, signal: A
 }
 
 /**
- * Returns the refusal of a call that would write to an object outside of its caller's scopes. `details` has the object,
- * the condition that it does not meet, and the scopes.
+ * Returns the error that refuses a write to an object outside of the caller's scopes. `details` has the object, the
+ * condition that it does not meet, and the scopes.
  */
 export const refuseOutside = (placed: PlacedObject, scopes: CallerScopes): ToolError =>
   refusePlaced('out_of_scope', placed, { scopes: sayScopes(scopes) })
 
-/** Returns the error that refuses a call because of one object. It names the object and the condition that it breaks. */
+/**
+ * Returns the error that refuses a call because of one object. It names the object and the condition that it does not
+ * meet.
+ */
 export function refusePlaced(
   code: ErrorCode,
   { href, kind, name, place }: PlacedObject,
@@ -72,7 +75,10 @@ export function refusePlaced(
   })
 }
 
-/** Places every object that the request would change. `earlier` has the requests of the same call that precede it. */
+/**
+ * Determines for every object that the request would change whether it is inside the scopes. `earlier` has the
+ * preceding requests of the same call.
+ */
 export async function placeWrite(reader: Reader, write: Write, earlier: readonly Write[]): Promise<PlacedObject[]> {
   const { territory, pce } = reader
   const target = readTarget(write.path, pce.orgId)

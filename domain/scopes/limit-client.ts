@@ -31,7 +31,10 @@ import { openSight, type Extent, type Sight } from './sight.js'
 type Attribute = keyof PceClient
 type Keep<T> = (found: readonly T[], isByText: boolean) => Promise<T[]>
 
-/** The kinds without a scope, which everybody shares, and the kinds that say something about the PCE itself. */
+/**
+ * The types of objects that everybody may read, either because they belong to no scope or because they describe the PCE
+ * itself.
+ */
 const SHARED: ReadonlySet<string> = new Set<Attribute>([
   'labels',
   'labelGroups',
@@ -52,7 +55,10 @@ const SHARED: ReadonlySet<string> = new Set<Attribute>([
   'syslogDestinations',
 ])
 
-/** The operations that show no objects, and those that only change something, which are judged on their own (D278). */
+/**
+ * The operations that need no limit here: they return no objects, or only change something, which is judged elsewhere
+ * (D278).
+ */
 const PASSED: ReadonlySet<string> = new Set<Attribute>([
   'orgId',
   'origin',
@@ -79,7 +85,7 @@ const PASSED: ReadonlySet<string> = new Set<Attribute>([
   'bulkDeletePolicyObjects',
 ])
 
-/** Paths, below the organisation, that show no objects with a scope. */
+/** Paths, relative to the organisation, of objects that everybody may read because they belong to no scope. */
 const SHARED_PATHS: ReadonlySet<string> = new Set([
   'health',
   'settings',
@@ -96,7 +102,7 @@ const SHARED_PATHS: ReadonlySet<string> = new Set([
   'security_principals',
 ])
 
-/** Filters that find objects by what they are called. */
+/** Filters that compare names and other texts of an object. */
 const BY_TEXT = [
   'name',
   'hostname',
@@ -108,12 +114,12 @@ const BY_TEXT = [
 const isByText = ({ params = {} }: RequestOptions = {}) => BY_TEXT.some((name) => params[name] !== undefined)
 
 /**
- * Returns a client for a caller whose reading is limited. It lists and returns only what is inside of the scopes:
- * whatever else is asked for does not exist, and traffic without an end inside is not passed on. Operations that are not
- * known to be limited throw `out_of_scope`, so that a new one shows nothing by mistake.
+ * Returns a client for a caller with limited reading. It returns only objects inside of the caller's scopes, answers
+ * for all others as if they did not exist, and drops traffic of which neither end is inside. Any operation for which
+ * this file defines no limit throws `out_of_scope`, so that a new operation shows nothing by mistake.
  *
- * With `judged`, workloads and virtual services outside stay in lists without what they are called, and all rules stay
- * that may decide a flow with an end inside, because a verdict of a part of the policy would be wrong.
+ * With `judged`, lists also contain workloads and virtual services outside, but without their names, and all rules that
+ * may decide about a flow with an end inside. Otherwise verdicts would be based on a part of the policy and be wrong.
  */
 export function limitClient(
   pce: PceClient,
@@ -127,7 +133,10 @@ export function limitClient(
     const { holds } = await sight()
     return found.filter(({ labels }) => holds(labels))
   }
-  /** Leaves out objects outside, or what they are called where rules are judged. */
+  /**
+   * Removes objects outside or, where rules are judged, only their names. A search by name always removes them, so that
+   * it does not reveal their names.
+   */
   const orBare =
     <T extends { labels?: unknown }>(bare: (object: T) => T): Keep<T> =>
     async (found, byText) => {
@@ -142,7 +151,7 @@ export function limitClient(
     virtualServices: limitApi(pce.virtualServices, orBare(withoutName)),
     virtualServers: limitApi(pce.virtualServers, hasLabels as Keep<object>),
     kubernetesWorkloads: limitApi(pce.kubernetesWorkloads, hasLabels as Keep<object>),
-    // The nodes of a cluster are machines without labels.
+    // The nodes of a cluster have no labels and so belong to no scope. They are left out.
     containerClusters: limitApi(pce.containerClusters, (found) =>
       Promise.resolve(found.map((cluster) => ({ ...cluster, nodes: [] }))),
     ),
@@ -195,7 +204,10 @@ export function limitClient(
     },
   }
 
-  /** Passes on the flows with an end inside, and counts the others, so that a full answer is still known to be one. */
+  /**
+   * Passes on the flows with an end inside and counts the others. The count is needed to recognise an answer that
+   * reached its row limit.
+   */
   async function streamTrafficFlows(name: string, query: TrafficQuery, options: StreamTrafficOptions) {
     const { seesFlow } = await sight()
     let hidden = 0
@@ -216,7 +228,7 @@ export function limitClient(
 
   async function get(endpoint: string, options?: RequestOptions): Promise<PceResponse> {
     const { kind, id, inner } = readTarget(endpoint, pce.orgId)
-    // What was written when a version was provisioned may be about anything.
+    // The commit message of a version may mention objects outside.
     if (kind === 'sec_policy' && inner === undefined)
       return withJson(await pce.get(endpoint, options), (answer) =>
         Array.isArray(answer)
@@ -233,7 +245,10 @@ export function limitClient(
     return withJson(await pce.get(endpoint, options), () => object)
   }
 
-  /** Returns true if the object at this path, or the one that contains it, is seen. Throws if it is of no known kind. */
+  /**
+   * Returns true if the caller may read the object at this path, or the object that contains it. Throws if its type is
+   * unknown.
+   */
   async function mayRead(endpoint: string): Promise<boolean> {
     const { kind, href, inner, rest } = readTarget(endpoint, pce.orgId)
     if (SHARED_PATHS.has(kind)) return true
@@ -251,7 +266,10 @@ export function limitClient(
     )
   }
 
-  /** Keeps the changes of objects that are seen in the draft or in the active policy, and of objects without a scope. */
+  /**
+   * Keeps the changes of objects that the caller may see in the draft or in the active policy, and of objects without a
+   * scope.
+   */
   async function keepPending(changes: readonly TypedPendingChange[]): Promise<TypedPendingChange[]> {
     const kept: TypedPendingChange[] = []
     for (const change of changes) {
@@ -261,7 +279,10 @@ export function limitClient(
     return kept
   }
 
-  /** Returns true if the object is shown in the draft or in the active policy, also where more of the policy is judged. */
+  /**
+   * Returns true if the caller may see the object in the draft or in the active policy. Objects that are used only to
+   * judge rules do not count.
+   */
   async function isSeen(api: PolicyAttribute, href: string): Promise<boolean> {
     for (const version of [toDraftHref(href), toActiveHref(href)]) {
       try {
@@ -282,7 +303,7 @@ export function limitClient(
   }
 
   const ruleSetsByHref = new Map<string, Promise<RuleSet | null>>()
-  /** Returns a rule set as far as it is seen; null if it is not. It is read once for the rules of one call. */
+  /** Returns the visible part of a rule set; null if there is none. Each rule set is read only once. */
   function seenRuleSet(href: string): Promise<RuleSet | null> {
     const known = ruleSetsByHref.get(href)
     if (known !== undefined) return known
@@ -297,7 +318,7 @@ export function limitClient(
     return reading
   }
 
-  /** Keeps the rules that are seen, of those that an operation of the PCE returned with or without their rule sets. */
+  /** Keeps the visible ones of the rules that an operation of the PCE returned, with or without their rule sets. */
   async function keepFound<T extends Pick<FoundRule, 'href'>>(rules: readonly T[]): Promise<T[]> {
     const kept: T[] = []
     for (const rule of rules) {
@@ -314,7 +335,7 @@ export function limitClient(
     return kept
   }
 
-  /** Limits an API of rules: a rule is seen if its rule set is, and if it may have an end inside. */
+  /** Limits an API of rules. A rule is visible if its rule set is visible and one of its ends may be inside. */
   function limitInner<T extends { href: string }>(api: ObjectApi<T>): ObjectApi<T> {
     return limitApi(api, (found) => keepFound(found))
   }
@@ -327,7 +348,7 @@ export function limitClient(
       throw notLimited(name)
     },
   })
-  // A list of what is inside is right whatever it is asked for.
+  // Only verdicts need this mark, because a mere list of objects inside is correct whatever the caller asks.
   if (extent === 'judged')
     limitReading(proxy, {
       holds: async (labels) => (await sight()).holds(labels.map((href) => ({ href }))),
@@ -344,8 +365,8 @@ export function limitClient(
 }
 
 /**
- * Returns an API that can read nothing: events are about everything, and a judgement that needs them says that they could
- * not be read.
+ * Returns an API whose every reading fails. It replaces the API of events, which may be about any object. Judgements
+ * that need events then report that they could not be read.
  */
 const unreadable = (): object =>
   new Proxy(
@@ -361,7 +382,7 @@ const unreadable = (): object =>
     },
   )
 
-/** The attributes of the limited kinds of policy by the path segments of their hrefs. */
+/** The client's APIs for policy objects with a scope, by the path segment of the type. */
 type PolicyAttribute = 'ruleSets' | 'virtualServices' | 'virtualServers' | 'enforcementBoundaries'
 const POLICY_BY_PATH: Readonly<Record<string, PolicyAttribute>> = {
   rule_sets: 'ruleSets',
@@ -369,20 +390,20 @@ const POLICY_BY_PATH: Readonly<Record<string, PolicyAttribute>> = {
   virtual_servers: 'virtualServers',
   enforcement_boundaries: 'enforcementBoundaries',
 }
-/** The attributes of all limited kinds by the path segments of their hrefs. */
+/** The client's APIs for all objects with a scope, by the path segment of the type. */
 const BY_PATH: Readonly<Record<string, PolicyAttribute | 'workloads' | 'vens'>> = {
   ...POLICY_BY_PATH,
   workloads: 'workloads',
   vens: 'vens',
 }
 
-/** The error with which a PCE answers for an object that it does not have. */
+/** The error that the PCE would return for an object that does not exist. */
 const absent = (path: string) =>
   new PceApiError(`GET ${path}: the PCE answered 404 not_found_error`, { status: 404, method: 'GET', path })
 
 /**
- * Returns an API whose reading operations return only what `keep` keeps, and whose totals count only that. A list is
- * read whole, because the PCE cannot tell how many of its objects are inside.
+ * Returns an API whose results and totals contain only the objects that `keep` keeps. Lists are always read whole,
+ * because the PCE cannot tell how many of their objects are inside.
  */
 function limitApi<T extends object>(api: ObjectApi<T>, keep: Keep<T>): ObjectApi<T> {
   async function list(
@@ -454,7 +475,10 @@ function limitApi<T extends object>(api: ObjectApi<T>, keep: Keep<T>): ObjectApi
   })
 }
 
-/** Returns a workload without what it is called, what it runs and who it is. */
+/**
+ * Returns only the fields of a workload that are needed to judge rules, without its names and without the software that
+ * it runs.
+ */
 const withoutIdentity = (workload: Workload): Workload => ({
   href: workload.href,
   name: null,

@@ -25,7 +25,7 @@ export function parseScopes(text: string): ScopesFile | { readonly faults: reado
   return { faults }
 }
 
-/** Returns the faults of empty names, which the schema does not refuse, because they are names of properties. */
+/** Reports empty names. The schema cannot refuse them, because they are names of properties. */
 function findUnnamed({ groups }: ScopesFile): string[] {
   return Object.entries(groups).flatMap(([group, { scopes }]) => [
     ...(group === '' ? ['/groups: a group needs a name'] : []),

@@ -3,7 +3,7 @@ import type { Place, ReachingRule, ScopeRule } from './place.js'
 import type { Land, Territory } from './territory.js'
 
 export const INSIDE: Place = { is: 'inside' }
-/** The place of what the PCE does not show. */
+/** The place of an object that the PCE does not show. It counts as outside. */
 export const UNREADABLE: Place = {
   is: 'outside',
   rule: 'not_readable',
@@ -11,10 +11,10 @@ export const UNREADABLE: Place = {
 }
 export const outside = (rule: ScopeRule, why: string): Place => ({ is: 'outside', rule, why })
 
-/** Returns the first place that is not inside, or inside if all are. */
+/** Returns the first of the places that is not inside; inside if there is none. */
 export const firstOutside = (places: readonly Place[]): Place => places.find(({ is }) => is !== 'inside') ?? INSIDE
 
-/** An object that a write would change, with its place in relation to the caller's scopes. */
+/** An object that a write would change, and whether it is inside the caller's scopes. */
 export interface PlacedObject {
   readonly href?: string
   /** The path segment that names the object's type. */
@@ -23,7 +23,10 @@ export interface PlacedObject {
   readonly place: Place
 }
 
-/** Places an object that has labels: a workload, a virtual service. It is inside if one scope's labels all hold. */
+/**
+ * Determines whether an object with these labels is inside. It is if the labels meet all conditions of at least one
+ * scope.
+ */
 export function placeLabels(labels: readonly string[], territory: Territory, rule: ScopeRule): Place {
   const shielded = labels.find((href) => territory.shield?.has(href))
   if (shielded !== undefined)
@@ -37,8 +40,8 @@ const holds = ({ labels }: Land, found: readonly string[]): boolean =>
   [...labels.values()].every((wanted) => found.some((href) => wanted.has(href)))
 
 /**
- * Places the scopes of a rule set. They are inside if each of them is at least as narrow as one of the caller's.
- * Returns the scopes of the caller that contain them, one list for each scope of the rule set.
+ * Determines whether the scopes of a rule set are inside. They are if each is at least as narrow as one of the caller's
+ * scopes. Also returns the caller's scopes that contain them, as one list for each scope of the rule set.
  */
 export function placeScopes(
   scopes: readonly (readonly ScopeEntry[])[],
@@ -57,8 +60,9 @@ export function placeScopes(
 }
 
 /**
- * Returns true if everything that the scope of a rule set contains is in the land: for each key of the land, the scope
- * names labels of this key, and only such as the land contains. Exclusions only make a scope narrower.
+ * Returns true if one of the caller's scopes (`land`) contains everything in this scope of a rule set. For each key of
+ * the land, the rule set's scope must name labels with this key, all of them labels of the land. Exclusions only make a
+ * scope narrower.
  */
 function isWithin(scope: readonly ScopeEntry[], { labels }: Land, territory: Territory): boolean {
   const named = new Map<string, string[]>()
@@ -67,7 +71,7 @@ function isWithin(scope: readonly ScopeEntry[], { labels }: Land, territory: Ter
     const hrefs = label === undefined ? [...(territory.membersOf(group?.href ?? '') ?? [])] : [label.href]
     for (const href of hrefs) {
       const key = territory.keyOf(href)
-      // A label that is not known may be of any key, so that nothing is certain about the scope.
+      // An unknown label may have any key, so nothing is certain about the scope.
       if (key === undefined) return false
       named.set(key, [...(named.get(key) ?? []), href])
     }
@@ -104,20 +108,20 @@ function sayScope(scope: readonly ScopeEntry[], { nameOf }: Territory): string {
     .join(', ')
 }
 
-/** What is known of the objects that rules name as ends. */
+/** What is known about the objects that rules name on their sides. */
 export interface Ends {
   /** The labels of a workload; undefined if it could not be read. */
   readonly labelsOf: (workload: string) => readonly string[] | undefined
-  /** Where the virtual service and everything bound to it are; undefined if it could not be read. */
+  /** Whether the virtual service and all workloads bound to it are inside; undefined if it could not be read. */
   readonly virtualService: (href: string) => Place | undefined
-  /** Where all virtual services with labels inside of the scopes are. */
+  /** Whether everything bound to virtual services with labels inside is inside too. */
   readonly virtualServices: Place
 }
 
 /**
- * Places a rule of a rule set whose scopes are inside. Its labels only count within the scopes of the rule set, but a
- * workload or virtual service that it names counts as it is, and sources may be outside of the scopes if the rule says
- * so (`unscoped_consumers`).
+ * Determines whether a rule is inside, given that the scopes of its rule set are. Labels in it select only within these
+ * scopes, but workloads and virtual services that it names must be inside themselves. Its sources may be outside the
+ * scopes if the rule says so (`unscoped_consumers`).
  */
 export function placeRule(
   rule: ReachingRule,
@@ -147,7 +151,7 @@ export function placeRule(
   ])
 }
 
-/** Places a rule by what its ends name: a protected label, workload or virtual service. */
+/** Determines whether a rule names a protected label, workload or virtual service. */
 function placeShielded(
   { providers = [], consumers = [], resolve_labels_as: resolved }: ReachingRule,
   ends: Ends,
@@ -164,7 +168,7 @@ function placeShielded(
 }
 
 function placeEnd(actor: Actor, ends: Ends, territory: Territory): Place {
-  // What is excluded only makes a rule narrower.
+  // Excluded labels only make a rule narrower, so they do not count.
   if (actor.exclusion === true) return INSIDE
   if (actor.workload !== undefined) {
     const { href, name } = actor.workload
@@ -188,7 +192,7 @@ function placeEnd(actor: Actor, ends: Ends, territory: Territory): Place {
   return outside('rule_ends', `names ${Object.keys(actor).join(', ') || 'nothing'} as an end, whose reach is not known`)
 }
 
-/** Types of objects that touch workloads only by the rules that use them. */
+/** Types of objects that affect workloads only through the rules that use them. */
 const USED_BY_RULES: ReadonlySet<string> = new Set([
   'ip_lists',
   'services',
@@ -197,7 +201,7 @@ const USED_BY_RULES: ReadonlySet<string> = new Set([
   'label_dimensions',
 ])
 
-/** Places an object that has no scope, such as an IP list. */
+/** Returns the place of an object that belongs to no scope, such as an IP list. */
 export function placeUnscoped({ everything, shield }: Territory, kind: string, what = nounOf(kind)): Place {
   if (shield !== undefined && !USED_BY_RULES.has(kind))
     return outside('not_judged', `is ${what}, and whether it concerns protected workloads is not known`)
@@ -209,7 +213,10 @@ export function placeUnscoped({ everything, shield }: Territory, kind: string, w
   }
 }
 
-/** Places a new object that has no scope: creating it may be allowed where changing it is not. */
+/**
+ * Returns the place of a new object that belongs to no scope. Creating one may be allowed even where changing one is
+ * not.
+ */
 export const placeCreated = (territory: Territory, kind: string): Place =>
   territory.create.has(kind) ? INSIDE : placeUnscoped(territory, kind)
 

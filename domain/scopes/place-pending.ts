@@ -8,7 +8,10 @@ import { isShared, placeShared } from './place-shared.js'
 import { IN_FLIGHT, placeVirtualService, readVersions, type Reader } from './read-around.js'
 import { fieldsOf, hrefsIn, readTarget, type Target, type Write } from './read-write.js'
 
-/** Places what a provisioning or a discarding takes; undefined for any other action on the whole policy. */
+/**
+ * Determines for the changes that a request provisions or discards whether they are inside; undefined for any other
+ * action on the whole policy.
+ */
 export function placeSubset(
   reader: Reader,
   { method, body }: Write,
@@ -18,12 +21,12 @@ export function placeSubset(
   const isDiscarding = method === 'PUT' && id === 'delete'
   if (inner !== undefined || (!isProvisioning && !isDiscarding)) return undefined
   const hrefs = Object.values(fieldsOf(fieldsOf(body)['change_subset'])).flatMap(hrefsIn)
-  // Without a subset, the PCE would take everything that is pending.
+  // Without a subset, the PCE would provision or discard everything that is pending.
   if (hrefs.length === 0) return undefined
   return mapBounded(hrefs, IN_FLIGHT, (href) => placePending(reader, href))
 }
 
-/** Places an object that has pending changes, by what it is in the draft and in the active policy. */
+/** Determines whether an object with pending changes is inside, in the draft as well as in the active policy. */
 export async function placePending(reader: Reader, href: string): Promise<PlacedObject> {
   const { pce, signal, territory } = reader
   const { kind } = readTarget(href, pce.orgId)

@@ -6,7 +6,10 @@ import type { Place, ReachingRule } from './place.js'
 import { readOr, type Reader } from './read-around.js'
 import { fieldsOf, hrefOf, listOf, nameOf, type Target, type Write } from './read-write.js'
 
-/** Places the rule set to which a request writes, or whose rules it creates, changes or deletes. */
+/**
+ * Determines whether the rule set to which a request writes is inside. The request may also create, change or delete
+ * its rules.
+ */
 export async function placeRuleSetWrite(
   reader: Reader,
   { method, body }: Write,
@@ -81,7 +84,10 @@ const scopesOf = ({ scopes }: SomeRuleSet): ScopeEntry[][] =>
 const rulesOf = ({ rules, deny_rules: denies }: SomeRuleSet): ReachingRule[] =>
   [...listOf(rules), ...listOf(denies)].map((rule) => fieldsOf(rule) as ReachingRule)
 
-/** Places the states of a rule set: its scopes, and each of its rules, because they come into force with it. */
+/**
+ * Determines whether all given states of a rule set are inside: its scopes, and each of its rules, because they come
+ * into force with it.
+ */
 export async function placeRuleSets(reader: Reader, states: readonly SomeRuleSet[]): Promise<Place> {
   const places: Place[] = []
   for (const state of states) {

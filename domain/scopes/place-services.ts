@@ -8,8 +8,8 @@ import { placeAddresses } from './place-workloads.js'
 import type { Territory } from './territory.js'
 
 /**
- * Places the virtual services that a request creates, changes or deletes, and the workloads outside whose addresses they
- * claim.
+ * Determines whether the virtual services that a request creates, changes or deletes are inside, and finds workloads
+ * outside whose addresses they would claim.
  */
 export async function placeVirtualServices(
   reader: Reader,
@@ -43,7 +43,10 @@ export async function placeVirtualServices(
   return [...placed, ...(await placeAddresses(reader, rows))]
 }
 
-/** Places a virtual service by where it is reached: only of single addresses is it known whose they are. */
+/**
+ * Determines whether the addresses of a virtual service may be inside. It can be known only for single addresses which
+ * workload has them.
+ */
 function placeReached(row: Record<string, unknown>, { everything }: Territory): Place {
   if (everything) return INSIDE
   const reached = [
@@ -56,14 +59,18 @@ function placeReached(row: Record<string, unknown>, { everything }: Territory): 
   return { is: 'outside', rule: 'virtual_service', why }
 }
 
-/** Places the bindings of workloads to virtual services that a request creates or deletes. */
+/**
+ * Determines whether the bindings that a request creates or deletes join a virtual service and a workload that are
+ * inside.
+ */
 export async function placeBindings(reader: Reader, { method, body }: Write, target: Target): Promise<PlacedObject[]> {
   const { pce, signal, territory } = reader
   const isCreation = method === 'POST' && target.id === undefined
   const found = isCreation
     ? (Array.isArray(body) ? listOf(body) : [body]).map(fieldsOf)
     : [fieldsOf(await readOr(pce.serviceBindings.getByReference(target.href ?? '', { signal }), signal))]
-  // What else is bound does not matter for the end of a binding, which takes policy away from its workload alone.
+  // Deleting a binding takes policy only from its own workload, so other workloads bound to the virtual service do not
+  // matter.
   const placeService = isCreation ? placeVirtualService : placeServiceLabels
   const ends = found.map((binding) => ({
     service: hrefsIn([binding['bound_service'] ?? binding['virtual_service']])[0] ?? '',
@@ -82,7 +89,7 @@ export async function placeBindings(reader: Reader, { method, body }: Write, tar
   })
 }
 
-/** Places the container workload profile that a request changes. */
+/** Determines whether the container workload profile that a request changes is inside. */
 export async function placeProfile(reader: Reader, { method, body }: Write, target: Target): Promise<PlacedObject[]> {
   const { pce, signal, territory } = reader
   const href = hrefOf(target).href ?? ''
@@ -94,7 +101,10 @@ export async function placeProfile(reader: Reader, { method, body }: Write, targ
   return [{ kind: 'container_workload_profiles', href, ...nameOf({ name }), place: firstOutside(places) }]
 }
 
-/** Places the pairing profile to which a request writes, by the labels that it gives before and after. */
+/**
+ * Determines whether the pairing profile to which a request writes is inside, by the labels that it assigns before and
+ * after the write.
+ */
 export async function placeKnownProfile(
   { pce, signal, territory }: Reader,
   { method, body }: Write,
@@ -111,7 +121,7 @@ export async function placeKnownProfile(
   return [{ kind, href, ...nameOf(before), place: firstOutside([own, place]) }]
 }
 
-/** Places a profile by every combination of labels that it may give to a workload. */
+/** Determines whether a profile is inside. Every combination of labels that it may assign to a workload must be. */
 function placeAssigned(
   { labels, assign_labels: assigned }: Pick<ContainerWorkloadProfile, 'labels' | 'assign_labels'>,
   territory: Territory,

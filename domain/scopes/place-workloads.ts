@@ -6,7 +6,10 @@ import type { Place } from './place.js'
 import { labelsOfWorkloads, MOST_SINGLE, type Reader } from './read-around.js'
 import { fieldsOf, hrefsIn, listOf, nameOf, type Target, type Write } from './read-write.js'
 
-/** Places the workloads that a request creates, changes or deletes, and those whose addresses it claims. */
+/**
+ * Determines whether the workloads that a request creates, changes or deletes are inside, and finds objects outside
+ * whose addresses they would claim.
+ */
 export async function placeWorkloads(reader: Reader, { method, body }: Write, target: Target): Promise<PlacedObject[]> {
   const { id } = target
   if (id === undefined) return [placeNewWorkload(reader, body), ...(await placeAddresses(reader, [body]))]
@@ -55,13 +58,13 @@ async function placeWorkload(
   ]
 }
 
-/** Places a workload whose network interface is added or removed. */
+/** Determines whether a workload is inside whose network interface is added or removed. */
 export const placeInterface = async (reader: Reader, { body }: Write, target: Target): Promise<PlacedObject[]> => [
   ...(await placeWorkload(reader, target, {})),
   ...(await placeAddresses(reader, [{ interfaces: [body] }])),
 ]
 
-/** Places a workload by its labels before a change, and by those after it. */
+/** Determines whether a workload is inside, by its labels before the change and by those after it. */
 function placeBothWays({ territory }: Reader, before: readonly string[], change: Record<string, unknown>): Place {
   const after = change['labels']
   return firstOutside([
@@ -81,8 +84,8 @@ async function placeKnownWorkloads(reader: Reader, rows: readonly Record<string,
 }
 
 /**
- * Places the workloads outside that have an address which the rows claim, be they workloads or virtual services. With
- * such an address, an object inside would be what rules of others mean by the address.
+ * Finds workloads outside that have an address which the given workloads or virtual services claim. Rules of others
+ * that mean this address would then select the object inside.
  */
 export async function placeAddresses(reader: Reader, rows: readonly unknown[]): Promise<PlacedObject[]> {
   const { pce, signal, territory } = reader

@@ -1,8 +1,8 @@
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 
 /**
- * Where an object stands in relation to a caller's scopes. `rule` names the condition that an object outside does not
- * meet, and `why` says it in a sentence about the object, without its name.
+ * Whether an object is inside a caller's scopes. If it is not, `rule` names the condition that it does not meet, and
+ * `why` says so in a sentence that does not contain the object's name.
  */
 export type Place =
   { readonly is: 'inside' } | { readonly is: 'outside' | 'no_scope'; readonly rule: ScopeRule; readonly why: string }
@@ -22,5 +22,5 @@ export type ScopeRule =
   | 'protected_workload'
   | 'not_judged'
 
-/** A rule, an allow rule or a deny rule, with the fields on which its reach depends. */
+/** An allow or deny rule with the fields that determine which objects it reaches. */
 export type ReachingRule = Partial<NonNullable<RuleSet['rules']>[number]>

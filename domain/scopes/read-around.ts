@@ -10,17 +10,19 @@ import { hrefsIn } from './read-write.js'
 import type { Territory } from './territory.js'
 
 export const IN_FLIGHT = 4
-/** Maximum number of workloads or addresses that are looked up one by one; of more, the whole list is read. */
+/**
+ * Maximum number of workloads or addresses that are looked up one by one. If there are more, the whole list is read.
+ */
 export const MOST_SINGLE = 20
 
-/** What places need to know of the PCE: it is read for one write. */
+/** What was read of the PCE to judge one write. */
 export interface Reader {
   readonly pce: PceClient
   readonly signal: AbortSignal
   readonly territory: Territory
   readonly workload: (href: string) => Promise<Workload | undefined>
   readonly ends: (rules: readonly ReachingRule[]) => Promise<Ends>
-  /** Reads everything that can use an object of policy, once. */
+  /** Reads, only once, everything that can use an object of the policy. */
   readonly users: () => ReturnType<typeof loadPolicyUsers>
 }
 
@@ -89,22 +91,26 @@ export async function labelsOfWorkloads(
 type Places = Pick<Reader, 'pce' | 'territory' | 'signal'>
 
 /**
- * Places a virtual service by its labels in the draft and in the active policy, and by the workloads that are bound to
- * it, because a rule that names it reaches these. Returns undefined if it cannot be read.
+ * Determines whether a virtual service is inside. Its labels in the draft and in the active policy count, and so do the
+ * workloads bound to it, because a rule that names the virtual service reaches these. Returns undefined if it cannot be
+ * read.
  */
 export async function placeVirtualService(places: Places, href: string): Promise<Place | undefined> {
   const own = await placeServiceLabels(places, href)
   return own === undefined ? undefined : firstOutside([own, await placeBound(places, [href])])
 }
 
-/** Places a virtual service by its labels alone, in both policy versions. Returns undefined if it cannot be read. */
+/**
+ * Determines whether a virtual service is inside by its labels alone, in both policy versions. Returns undefined if it
+ * cannot be read.
+ */
 export async function placeServiceLabels({ pce, territory, signal }: Places, href: string): Promise<Place | undefined> {
   const versions = await readVersions(pce.virtualServices, href, signal)
   if (versions.length === 0) return undefined
   return firstOutside(versions.map(({ labels }) => placeLabels(hrefsIn(labels), territory, 'virtual_service')))
 }
 
-/** Places all virtual services whose labels are inside: by the workloads bound to them. */
+/** Determines whether all workloads are inside that are bound to virtual services whose labels are inside. */
 async function placeBoundInside({ pce, territory, signal }: Places): Promise<Place> {
   const inside = new Set<string>()
   let shielded: Place | undefined
@@ -141,7 +147,7 @@ async function placeBound({ pce, territory, signal }: Places, services: readonly
   )
 }
 
-/** Reads an object of policy in the draft and in the active policy, as far as it exists there. */
+/** Reads a policy object in the draft and in the active policy, if it exists there. */
 export async function readVersions<T>(
   api: { getByReference: (href: string, options: { signal: AbortSignal }) => Promise<T> },
   href: string,
@@ -152,7 +158,7 @@ export async function readVersions<T>(
     try {
       found.push(await api.getByReference(version, { signal }))
     } catch (error) {
-      // Only an object that does not exist in a version is left out. One that cannot be read leaves its place open.
+      // Only an object that does not exist in a version is left out. Any other failure leaves open where the object is.
       if (!(error instanceof PceApiError) || error.status !== 404) throw error
     }
   }

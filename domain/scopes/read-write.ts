@@ -6,15 +6,15 @@ export interface Write {
   readonly body?: unknown
 }
 
-/** The object or collection to which a request writes, as its path says. */
+/** The object or collection to which a request writes, taken from its path. */
 export interface Target {
-  /** The path segment that names the type: `workloads`, `rule_sets`, `sec_policy` for a provisioning. */
+  /** The path segment that names the type, such as `workloads` or `rule_sets`; `sec_policy` for a provisioning. */
   readonly kind: string
   /** The id of the object, or the name of an action on the collection (`bulk_update`); absent for the collection. */
   readonly id?: string
-  /** The type and id of an object inside, such as a rule in its rule set. */
+  /** The type and id of an object inside the outer object, such as a rule in its rule set. */
   readonly inner?: { readonly kind: string; readonly id?: string }
-  /** Everything that follows; a path with such a rest is none that is known. */
+  /** All further segments. A path that has any is of no known form. */
   readonly rest: readonly string[]
   /** The href of the outer object; absent for a collection, and for an object that the same call will create. */
   readonly href?: string
@@ -22,14 +22,17 @@ export interface Target {
   readonly isPlanned: boolean
 }
 
-/** Matches an object that a dry run names in braces, because it does not exist yet. Its name may contain slashes. */
+/**
+ * Matches the placeholder in braces with which a dry run refers to an object that does not exist yet. It may contain
+ * slashes.
+ */
 const PLANNED = /^([a-z_]+)\/\{.*\}(?:\/([a-z_]+))?$/s
 const VERSION = /^sec_policy\/(?:draft|active|\d+)\//
 
-/** Reads what a path of the PCE's API refers to. */
+/** Splits a path of the PCE's API into the object or collection to which it refers. */
 export function readTarget(path: string, orgId: string): Target {
   const org = `/orgs/${orgId}/`
-  // A path of another organisation keeps its beginning, so that it is of no known type.
+  // The beginning of a path of another organisation is kept, so that its type is unknown.
   const below = path.startsWith(org) ? path.slice(org.length) : path.replace(/^\//, '')
   const [version = ''] = VERSION.exec(below) ?? []
   const inVersion = below.slice(version.length)
@@ -62,11 +65,11 @@ export const hrefsIn = (value: unknown): string[] =>
     return typeof href === 'string' ? href : ''
   })
 
-/** Returns the href of the object that a request changes; none for a collection. */
+/** Returns the href of the object that a request changes; undefined for a collection. */
 export const hrefOf = ({ href, inner }: Target): { href?: string } =>
   href === undefined ? {} : { href: inner?.id === undefined ? href : `${href}/${inner.kind}/${inner.id}` }
 
-/** Returns the name of an object for people, as far as a request or an answer has it. */
+/** Returns a name of the object for messages, if the request or answer contains one. */
 export function nameOf(body: unknown): { name?: string } {
   const { name, key, value } = fieldsOf(body)
   if (typeof name === 'string') return { name }

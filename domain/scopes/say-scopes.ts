@@ -1,7 +1,7 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { CallerScopes } from '../../schemas/scopes.js'
 
-/** Returns a caller's scopes for people, each as `key=value|value, key=value`; `*` stands for everything. */
+/** Describes a caller's scopes for people, each as `key=value|value, key=value`; `*` stands for everything. */
 export function sayScopes({ everything, grants }: CallerScopes): string[] {
   if (everything) return ['*']
   return grants.map(({ labels }) =>
@@ -12,8 +12,8 @@ export function sayScopes({ everything, grants }: CallerScopes): string[] {
 }
 
 /**
- * Returns the refusal of a write as its caller may see it: a caller whose reading is limited is not told what is outside,
- * neither its name nor its labels.
+ * Returns the refusal of a write in a form that its caller may see. A caller with limited reading is told neither the
+ * name nor the labels of objects outside.
  */
 export function hideOutside(refusal: ToolError, scopes: CallerScopes): ToolError {
   if (scopes.readsOnly === undefined || !('object' in refusal.details)) return refusal

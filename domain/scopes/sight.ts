@@ -11,33 +11,36 @@ import { hrefsIn, listOf } from './read-write.js'
 import { surveyTerritory, type Land, type Territory } from './territory.js'
 
 /**
- * How much of the policy is seen: `shown` are the objects that are listed to people, `judged` also everything that may
- * decide a flow with an end inside, such as a rule of others for an IP list.
+ * How much of the policy is visible. `shown`: the objects that are listed to people. `judged`: also everything that may
+ * decide about a flow with an end inside, such as somebody else's rule for an IP list.
  */
 export type Extent = 'shown' | 'judged'
 
-/** What a caller whose reading is limited sees. It is made for one call. */
+/** Determines what a caller with limited reading may see. Each call has its own. */
 export interface Sight {
   /** Returns true if an object with these labels is inside. */
   readonly holds: (labels: unknown) => boolean
-  /** Returns true if the labels of a profile may be those of something inside. */
+  /** Returns true if a profile that assigns these labels may assign them to something inside. */
   readonly mayHold: (labels: readonly (readonly string[])[]) => boolean
   /** Returns true if an end of the flow is inside. */
   readonly seesFlow: (flow: TrafficFlow) => boolean
   /**
-   * Returns the rule sets that have something inside, with those of their rules that may have an end inside. Names of
-   * machines in rules are left out.
+   * Returns the rule sets whose scopes may contain something inside, or that have a rule which may have an end inside.
+   * Their other rules are left out, and so are names of machines in rules.
    */
   readonly ruleSets: (found: readonly RuleSet[], extent: Extent) => Promise<RuleSet[]>
-  /** Returns those of the rules that may have an end inside, of a rule set with these scopes; null means no scopes. */
+  /**
+   * Returns the rules that may have an end inside. The rules must belong to a rule set with these scopes; null means no
+   * scopes.
+   */
   readonly rules: <T extends object>(found: readonly T[], scopes: Rows, extent: Extent) => Promise<T[]>
 }
 
-/** The scopes of a rule set; null for rules that are bound to none. */
+/** The scopes of a rule set; null for rules that no scope limits. */
 type Rows = readonly (readonly ScopeEntry[])[] | null
 
 /**
- * Finds what a caller sees. A label of the scopes that the PCE does not have gives sight of nothing.
+ * Creates the `Sight` of a caller. A label in the caller's scopes that does not exist on the PCE makes nothing visible.
  * @throws the errors of the PCE client, and IncompleteListError if not all labels could be read.
  */
 export async function openSight(pce: PceClient, scopes: CallerScopes, signal: AbortSignal): Promise<Sight> {
@@ -81,7 +84,7 @@ export async function openSight(pce: PceClient, scopes: CallerScopes, signal: Ab
     },
   }
 
-  /** Looks into the deny rules of a rule set of a release that lists them on their own. */
+  /** Returns true if a rule set has a visible deny rule. It is needed for releases that list deny rules separately. */
   async function hasDenyRule(ruleSet: RuleSet, rows: Rows, extent: Extent): Promise<boolean> {
     const [read] = await loadDenyRules(pce, [ruleSet], signal)
     if (read?.error !== undefined) return extent === 'judged' && read.hasNone !== true
@@ -89,11 +92,11 @@ export async function openSight(pce: PceClient, scopes: CallerScopes, signal: Ab
   }
 }
 
-/** The ends of one side of a rule. `isBound` is true if labels there only count within the scopes of the rule set. */
+/** One side of a rule. `isBound` is true if labels on it select only within the scopes of the rule set. */
 interface Side {
   readonly actors: readonly Actor[]
   readonly isBound: boolean
-  /** True if the side is all addresses but those of its IP lists. */
+  /** True if the side stands for all addresses except those of its IP lists. */
   readonly isAnyAddress: boolean
 }
 
@@ -117,8 +120,9 @@ interface Looking {
 }
 
 /**
- * Returns true if something inside may be on this side of a rule. What is not known counts as inside where rules judge
- * traffic, because a rule that is left out there would make a verdict wrong, and as outside where rules are shown.
+ * Returns true if something inside may be on this side of a rule. If that is not known, the answer depends on the
+ * purpose: true where rules judge traffic, because a missing rule would make a verdict wrong, and false where rules are
+ * shown.
  */
 function mayBeInside(
   { actors, isBound, isAnyAddress }: Side,
@@ -147,12 +151,16 @@ function mayBeInside(
 
 type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'label_dimension' | 'exclusion'>
 
-/** Returns true if something may have the labels that the entries ask for, and be in the land. */
+/**
+ * Returns true if an object may have the labels that the entries require and be inside this scope of the caller
+ * (`land`).
+ */
 function overlaps(entries: readonly LabelEntry[], { labels }: Land, { keyOf, membersOf }: Territory): boolean {
   const named = new Map<string, string[]>()
   const excluded = new Set<string>()
   for (const { label, label_group: group, label_dimension: key, exclusion } of entries) {
-    // Whatever has a label of the land has one of its key.
+    // Every object inside the land has a label with each of the land's keys, so excluding a whole key excludes them
+    // all.
     if (key !== undefined && exclusion === true && labels.has(key)) return false
     const hrefs = [...(label === undefined ? [] : [label.href]), ...(membersOf(group?.href ?? '') ?? [])]
     for (const href of hrefs) {
@@ -167,7 +175,7 @@ function overlaps(entries: readonly LabelEntry[], { labels }: Land, { keyOf, mem
   })
 }
 
-/** Creates the function that finds out which of the workloads and virtual services in rules are inside. */
+/** Creates the function that determines which of the workloads and virtual services in rules are inside. */
 function createEndFinder({
   pce,
   signal,
@@ -199,7 +207,7 @@ function createEndFinder({
   }
 }
 
-/** Leaves out the names of the workloads and virtual services in a rule, of which some are outside. */
+/** Removes the names of workloads and virtual services from a rule, because some of them may be outside. */
 function withoutNames<T extends object>(rule: T): T {
   const bare = (actors: unknown) =>
     listOf(actors).map((actor) => {

@@ -10,17 +10,19 @@ import type { Shield } from './shield.js'
 
 /** One scope of a caller, with the hrefs of its labels. */
 export interface Land {
-  /** For each label key, the hrefs of the labels of which an object must have one. */
+  /** For each label key, the hrefs of the allowed labels. An object inside has one of them. */
   readonly labels: ReadonlyMap<string, ReadonlySet<string>>
   readonly extra: boolean
 }
 
-/** The scopes of a caller on one PCE, as far as their labels exist there. */
+/** The scopes of a caller, looked up on one PCE. Labels that do not exist there are left out. */
 export interface Territory {
   readonly everything: boolean
   readonly lands: readonly Land[]
   readonly create: ReadonlySet<string>
-  /** What nobody may touch; everything else is inside then. Absent where a caller's scopes are the question. */
+  /**
+   * What no write may touch. If present, everything else is inside. It is absent if a caller's scopes are to be judged.
+   */
   readonly shield?: Shield
   /** Returns the key of a label; undefined if there is no such label. */
   readonly keyOf: (href: string) => string | undefined

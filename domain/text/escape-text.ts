@@ -21,8 +21,8 @@ const PLAIN = /^[\x20-\x7E]*$/
 const LARGEST_CODE_POINT = 0x10ffff
 
 /**
- * Matches the names of properties whose values are never clipped: identifiers that clients may send back to the PCE,
- * because a clipped one would be useless.
+ * Matches the names of properties whose values are never clipped. They are identifiers that clients may send back to
+ * the PCE, so a clipped one would be useless.
  */
 const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$/
 /** The name of properties whose value is a whole CSV table (RFC 4180). The line breaks between its rows are kept. */
@@ -139,9 +139,9 @@ export function clipSentence(text: string, most: number): string {
 }
 
 /**
- * Escapes a table as text, but keeps the line breaks between its rows. A quotation mark begins or ends a quoted part, so
- * a line break that somebody wrote into a name is in one of these parts, and becomes visible. Nothing is clipped,
- * because a clipped table would hide a part of a rule.
+ * Escapes a CSV table as a text, but keeps the line breaks between its rows. Only line breaks outside of quoted parts
+ * are such breaks. A line break that somebody wrote into a name is inside a quoted part and is therefore made visible.
+ * Nothing is clipped, because that would cut off a part of a rule.
  */
 const escapeTable = (text: string): string =>
   text

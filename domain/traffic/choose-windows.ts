@@ -7,7 +7,7 @@ import { chooseWindow, readTime, type TrafficWindow, type WindowChoice } from '.
  */
 export interface ComparedWindow {
   window: TrafficWindow
-  /** The end of the window, or the present time if that is earlier: the last instant that counts. */
+  /** The last instant that counts: the end of the window, or the present time if that is earlier. */
   until: string
   hours: number
 }

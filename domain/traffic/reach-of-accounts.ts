@@ -49,7 +49,7 @@ export interface Reach {
   programs: readonly string[]
 }
 
-/** Flow rows from which it cannot be seen what an account reaches: their number, and that of their connections. */
+/** Flow rows that do not show what an account reaches: their number, and the number of their connections. */
 interface LeftOut {
   rows: number
   connections: number

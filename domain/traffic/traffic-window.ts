@@ -106,8 +106,8 @@ export function lookbackWindow(now: number, days: number): TrafficWindow {
 }
 
 /**
- * Returns the schema of the argument `lookback_days` with `days` as its default value. tools/list names the default,
- * because it differs between tools, unless `listed` says otherwise.
+ * Returns the schema of the argument `lookback_days` with the default `days`. Its description in tools/list names this
+ * default, because it differs between tools, unless `listed` gives another text.
  */
 export const lookbackDays = (days: number, listed = `Default ${days}`) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 365, default: days, description: 'Days', listed }))

@@ -54,7 +54,7 @@ export interface StaleFound {
     /** Number of VENs that match the selection. `heard` counts those that were heard from recently enough. */
     vens: number
     heard: number
-    /** Numbers of VENs without a known heartbeat and of uninstalled VENs. Neither are called stale. */
+    /** Numbers of VENs without a known heartbeat and of uninstalled VENs. Neither count as stale. */
     not_known: number
     uninstalled: number
   }
@@ -71,8 +71,8 @@ const slim = ({ href, name, hostname, status, ven_type, last_heartbeat_at, workl
   ({ href, name, hostname, status, ven_type, last_heartbeat_at, workloads }) as Ven
 
 /**
- * Finds the selected VENs that the PCE has not heard from since the given time. It is decided by the last heartbeat
- * that the VEN or its workload shows (P78).
+ * Finds the selected VENs that the PCE has not heard from since the given time. The last heartbeat that the VEN or its
+ * workload shows decides (P78).
  * @param silentSince milliseconds since the epoch
  * @throws {IncompleteListError} if the PCE sent only a part of a list, the errors of label resolution, and those of the
  * PCE client.
@@ -259,8 +259,8 @@ const DAY_MS = 86_400_000
 const ENDPOINT_DAYS = 30
 
 /**
- * Advises what to do with a silent VEN. This is only advice and nothing is unpaired, because it cannot be known that a
- * host is gone: only other VENs still report its traffic.
+ * Advises what to do with a silent VEN, without unpairing anything. It can never be certain that a host is gone,
+ * because only other VENs still report its traffic.
  */
 export function advise(ven: StaleVen, evidence: TwinEvidence | null, lists: ListsOf | null, now: number): Advised {
   const { status, type, mode, online, machine, twins, heardAt } = ven

@@ -16,9 +16,9 @@ export const changesEnforcement = ({ kind }: VenAction): boolean => ['suspend', 
 export const enforces = ({ mode }: ChosenVen): boolean | null => (mode === null ? null : isEnforcing(mode))
 
 /**
- * Determines what happens to the observed traffic of the workloads whose VENs are suspended, resumed or unpaired: at
- * the workloads themselves, which drop nothing without a running VEN, and, after unpairing, also at their peers, whose
- * rules then see them as mere addresses (P104, P124, P125). What a host's own firewall does afterwards is not
+ * Determines what happens to the observed traffic of the workloads whose VENs are suspended, resumed or unpaired. The
+ * workloads themselves drop nothing without a running VEN. After unpairing, their peers are affected too, because rules
+ * then see the workloads as mere addresses (P104, P124, P125). What a host's own firewall does afterwards is not
  * considered. If the traffic could not be read, returns a sentence with the reason.
  */
 export function judgeVenAction(

@@ -14,24 +14,25 @@ import { mapBounded } from '../text/pace-work.js'
 import { fieldsOf, flagOf, objectsOf, textOf } from '../vens/read-fields.js'
 
 /**
- * What is known of the compatibility of a workload, worst first. `red`, `yellow` and `green` are the PCE's own words
- * (P126). `not_reported`: the PCE has no report, or an empty one. `unclear`: the report has no verdict among these
- * words. `not_read`: the PCE did not answer for it. `not_idle`: VENs check in idle mode alone, so there is no report.
+ * The known compatibility of a workload, worst first. `red`, `yellow` and `green` are the PCE's own words (P126).
+ * `not_reported`: the PCE has no report, or an empty one. `unclear`: the verdict in the report is none of these words.
+ * `not_read`: the PCE did not answer the request for the report. `not_idle`: there is no report, because VENs check
+ * only in idle mode.
  */
 export const COMPATIBILITY = ['red', 'unclear', 'not_read', 'not_reported', 'yellow', 'not_idle', 'green'] as const
 export type Compatibility = (typeof COMPATIBILITY)[number]
 
-/** A check of a report that is not green. */
+/** A check in a report whose result is not green. */
 export interface FailedCheck {
-  /** The PCE's word for the check; a check without one is `unnamed`. */
+  /** The PCE's name of the check; `unnamed` if it has none. */
   check: string
   status: string
-  /** What the VEN found, as a text of bounded length. */
+  /** What the VEN found, as a clipped text. */
   found: string
   means: string
 }
 
-/** A workload with what the PCE says about its compatibility. */
+/** A workload with its compatibility as the PCE reports it. */
 export interface CheckedWorkload {
   href: string
   name: string
@@ -39,16 +40,16 @@ export interface CheckedWorkload {
   online: boolean | null
   mode: string | null
   status: Compatibility
-  /** When the PCE got the report; null: not told. */
+  /** When the PCE received the report; null if it does not say. */
   updatedAt: string | null
-  /** True for a report that is not known to be of the last two days. VENs check every 24 hours (P126). */
+  /** True unless the report is known to be at most two days old. VENs check every 24 hours (P126). */
   isOld: boolean
   failed: FailedCheck[]
-  /** Why the status is what it is, where that is not clear from the report. */
+  /** The reason for the status, if the report itself does not show it. */
   note: string | null
 }
 
-/** The workloads of a question, sorted by name, of which reports are asked for one after another. */
+/** The selected workloads, sorted by name, whose reports are read one after another. */
 export interface Candidates {
   idle: Workload[]
   notIdle: CheckedWorkload[]
@@ -59,17 +60,17 @@ export interface Candidates {
 type Ctx = Pick<ToolContext<true>, 'pce' | 'now' | 'signal' | 'progress'>
 
 const IN_FLIGHT = 5
-/** Number of reports that are asked for before it is looked at whether enough were found. */
+/** Number of reports read in one round. After each round, it is checked whether enough were found. */
 const PER_ROUND = 20
 const OLD_MS = 2 * 86_400_000
 const MOST_CHECKS = 20
 const MOST_CHARACTERS = 160
-/** Maximum size of a report in bytes. The known ones have about a thousand. */
+/** Maximum size of a report in bytes. Known reports have about a thousand. */
 const MOST_BYTES = 200_000
 
 /**
- * The meaning of the checks, by their names in small letters. The guide explains the rules of iptables and the
- * packages; the rest is said in the words of the names (P126).
+ * The meaning of checks, by their names in lower case. The vendor's guide explains the checks of iptables rules and
+ * packages; the other meanings only spell out the names (P126).
  */
 const MEANINGS: Readonly<Record<string, string>> = {
   required_packages_installed: 'packages that the VEN needs are missing on the host',
@@ -90,15 +91,15 @@ const MEANINGS: Readonly<Record<string, string>> = {
   unwanted_nics: 'the host has network interfaces that the VEN does not work with',
 }
 
-/** Explains a check in words. A check that is not known is explained by nothing but its name. */
+/** Explains a check in words. For an unknown check, the explanation is only its name. */
 export const meaningOfCheck = (check: string): string =>
   Object.hasOwn(MEANINGS, check.toLowerCase())
     ? (MEANINGS[check.toLowerCase()] as string)
     : `the check ${check.replaceAll('_', ' ')} failed; what it means is not known here`
 
 /**
- * Finds the workloads of which reports are asked for: those that are named (each by href, or by exact name or host
- * name), those with the labels, or all in idle mode. Each is there once, sorted by name.
+ * Finds the workloads whose reports are read: the named ones (each by href, or by exact name or host name), those with
+ * the given labels, or all in idle mode. Each is listed once, sorted by name.
  * @throws {ToolError} the errors of name resolution; no_workloads if a selection by labels matches none.
  */
 export async function findCandidates(
@@ -146,7 +147,7 @@ async function select(ctx: Ctx, labels: WorkloadSelection['labels']): Promise<Wo
   throw new ToolError('no_workloads', text, { argument: 'labels' })
 }
 
-/** Keeps of a workload what is needed here: there may be a hundred thousand of them. */
+/** Keeps only the fields of a workload that are needed here, because there may be a hundred thousand workloads. */
 const slim = ({ href, name, hostname, os_id, online, enforcement_mode, managed, ven, agent }: Workload): Workload => ({
   href,
   name,
@@ -173,15 +174,18 @@ const describe = (workload: Workload) => ({
   note: null,
 })
 
-/** The reports of some workloads, in the order of the workloads. `isGivenUp`: the PCE answered for none of a round. */
+/**
+ * The reports of some workloads, in the order of the workloads. `isGivenUp` is true if reading stopped because the PCE
+ * answered no request of a round.
+ */
 export interface ReportsRead {
   read: CheckedWorkload[]
   isGivenUp: boolean
 }
 
 /**
- * Reads the reports of workloads, one request each, until `isEnough` says so after a round, or the PCE answers for none
- * of a round. Reports its progress, and ends when the call is cancelled.
+ * Reads the reports of workloads in rounds, with one request per report. It stops when `isEnough` returns true after a
+ * round, or when the PCE answers no request of a round. It reports progress and ends when the call is cancelled.
  */
 export async function readCompatibility(
   ctx: Ctx,
@@ -217,13 +221,16 @@ async function readOne({ pce, signal, now }: Ctx, workload: Workload): Promise<C
   return { ...own, ...judge(readBody(answer), now()) }
 }
 
-/** Returns true for a failure that says nothing about the reports of other workloads. */
+/** Returns true for a failure after which the reports of other workloads may still be readable. */
 const isAboutOne = (error: unknown): error is PceError =>
   error instanceof PceApiError
     ? error.status !== 401
     : error instanceof PceError && ['body_too_large', 'invalid_response'].includes(error.code)
 
-/** Reads the object that the PCE answered; an empty answer is an empty object, and null stands for anything else. */
+/**
+ * Reads the object in the PCE's answer. An empty answer counts as an empty object; for anything else, the result is
+ * null.
+ */
 function readBody(answer: PceResponse): Record<string, unknown> | null {
   try {
     const body: unknown = answer.json()
@@ -243,7 +250,7 @@ function reportPath({ agent, ven }: Workload, org: string | number): string | nu
   return path === undefined ? null : `${path}/compatibility_report`
 }
 
-/** Reads what a report says. A green verdict counts only where the checks behind it are there (P126). */
+/** Interprets a report. A green verdict counts only if the report contains the checks behind it (P126). */
 function judge(
   report: Record<string, unknown> | null,
   now: number,
@@ -272,8 +279,8 @@ function judge(
 }
 
 /**
- * Returns the checks that are not green. A check is an object with its status and one field or more, and the list of
- * missing packages may stand in an object of its own, without a status.
+ * Returns the checks that are not green. A check is an object with a status and at least one other field. The list of
+ * missing packages may be in an object of its own without a status.
  */
 function failedOf(tests: readonly Record<string, unknown>[]): FailedCheck[] {
   const missing = tests.map((test) => test['required_packages_missing']).find((list) => Array.isArray(list))

@@ -15,7 +15,7 @@ export const FEW_VENS = 4
 export interface Works {
   /** Returns the facts in the workload of a VEN; undefined if the workload is not known. */
   of(ven: Ven): Work | undefined
-  /** Returns the workloads whose VEN is not among the given VENs. */
+  /** Returns the workloads that belong to none of the given VENs. */
   without(vens: ReadonlySet<string>): Work[]
   /** Sentences that say why workloads are missing; empty if all were read. */
   warnings: string[]

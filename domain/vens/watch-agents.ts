@@ -18,10 +18,7 @@ interface Agent {
   isIdle: boolean
 }
 
-/**
- * The agents on workloads as the PCE describes them now. Their earlier state is known only as far as it follows from
- * this.
- */
+/** The agents of workloads as the PCE describes them now. Their earlier state can only be inferred from this. */
 export interface AgentWatch {
   /** Reads the agents of these workloads, or all agents if the argument is absent. If this fails, `notes` says so. */
   look(hrefs?: ReadonlySet<string>): Promise<void>
