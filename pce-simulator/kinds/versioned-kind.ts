@@ -70,9 +70,20 @@ export function show(
   { body, updateType }: Version,
 ): unknown {
   const rendered = kind.render ? kind.render(call.world, body, call.query) : body
-  const full = { ...rendered, update_type: updateType, caps: ['write', 'provision'] }
   const { pversion } = call.params
-  return pversion === 'draft' ? full : inVersion(full, pversion!)
+  const own = pversion === 'draft' ? rendered : inVersionOf(rendered, pversion!)
+  return { ...own, update_type: updateType, caps: ['write', 'provision'] }
+}
+
+/** The objects of the active policy with its hrefs, by their bodies, which never change. */
+const inActive = new WeakMap<VersionedObject, VersionedObject>()
+
+/** Renders an object with the hrefs of this version; that of the active one only once, because it is read most often. */
+function inVersionOf(body: VersionedObject, pversion: string): VersionedObject {
+  if (pversion !== 'active') return inVersion(body, pversion) as VersionedObject
+  let known = inActive.get(body)
+  if (known === undefined) inActive.set(body, (known = inVersion(body, pversion) as VersionedObject))
+  return known
 }
 
 function list(kind: VersionedKind, call: Call): Answer {

@@ -44,15 +44,20 @@ function once<T extends object, R>(compiled: WeakMap<readonly T[], R[]>, items: 
   return known
 }
 
+/** The ranges of a list, without those that are malformed. */
+function rangesOf({ ip_ranges: given }: IpList): readonly Range[] {
+  if (given == null) return []
+  return once(compiledRanges, given, () => given.map(compileRange).filter((range) => range !== null))
+}
+
 /**
  * Builds a test of whether an IP list contains an address or host name. The list contains the addresses that are in an
  * included range and in no excluded range, whatever the order of the ranges. It also contains the destinations whose
  * name matches one of its fqdns (P17). A malformed range contains nothing.
  */
 export function compileIpList(list: IpList): (address: Address | null, fqdn: string | null) => boolean {
-  const given = list.ip_ranges ?? []
   const fqdns = list.fqdns ?? []
-  const ranges = once(compiledRanges, given, () => given.map(compileRange).filter((range) => range !== null))
+  const ranges = rangesOf(list)
   const included = ranges.filter(({ exclusion }) => !exclusion)
   const excluded = ranges.filter(({ exclusion }) => exclusion)
   const names = once(compiledNames, fqdns, () => fqdns.map(({ fqdn }) => compileFqdn(fqdn)))
@@ -70,8 +75,7 @@ export function compileIpList(list: IpList): (address: Address | null, fqdn: str
  * sum of the excluded ranges.
  */
 export function countAddresses(list: IpList): number {
-  const ranges = (list.ip_ranges ?? []).map(compileRange).filter((range) => range !== null)
-  return ranges.reduce((sum, { from, to, exclusion }) => {
+  return rangesOf(list).reduce((sum, { from, to, exclusion }) => {
     const count = Number(to) - Number(from) + 1
     return exclusion ? sum - count : sum + count
   }, 0)
