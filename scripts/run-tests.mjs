@@ -14,14 +14,6 @@ import { bundlePictures } from './bundle-pictures.mjs'
 import { FIRST, SUITES } from './suite/suites.mjs'
 
 const environment = { ...process.env }
-// If CI is set, the reporter would write the failures after the last line of a run.
-process.env.CI = 'false'
-const { report } = await import('@tapjs/reporter')
-const { default: t } = await import('tap')
-// Each file has its own time limit. tap's limit of 30 s is not used, because it would also count the compilation.
-t.setTimeout(0)
-const { compileSuite } = await import('./suite/compile.mjs')
-
 const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE, FOLDER or SUITE ...]]
 
   --timeout=SECONDS  how long one file may take (900)
@@ -42,6 +34,15 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const { values, positionals } = readArguments()
 const suites = positionals.filter((name) => name in SUITES).map((name) => SUITES[name])
 const files = positionals.length === 0 ? listTests(join(root, 'test')) : positionals.flatMap(findTests)
+
+// Arguments are refused before the packages are loaded, which takes a second.
+// If CI is set, the reporter would write the failures after the last line of a run.
+process.env.CI = 'false'
+const { report } = await import('@tapjs/reporter')
+const { default: t } = await import('tap')
+// Each file has its own time limit. tap's limit of 30 s is not used, because it would also count the compilation.
+t.setTimeout(0)
+const { compileSuite } = await import('./suite/compile.mjs')
 
 console.log(`Node.js ${process.version}, ${files.length} ${files.length === 1 ? 'file' : 'files'}`)
 const limitMs = Number(values.timeout) * 1000
