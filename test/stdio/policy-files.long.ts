@@ -268,109 +268,124 @@ t.test('everything wrong in the files is named with its file and line, before th
   })
   await provision(org)
   await org('DELETE', gone.href)
-  const rules = (text: string) => `kind: rule_set\nname: R\nscopes: [[app=crm]]\nrules:\n${text}`
+  let sets = 0
+  const rules = (text: string) => `kind: rule_set\nname: R${sets++}\nscopes: [[app=crm]]\nrules:\n${text}`
   const rule = (more: string) => `  - consumers: [ams]\n    providers: [ams]\n    ${more}\n`
-  const cases: [Record<string, string>, string[]][] = [
+  /** What is wrong is found in three steps, each of which names all of its faults: in the YAML, in each file, beside the policy. */
+  const steps: [files: Record<string, string>, faults: string[]][][] = [
     [
-      { 'a.yaml': 'kind: service\nname: [' },
-      ['a.yaml:2: Flow sequence in block collection must be sufficiently indented and end with a ]'],
-    ],
-    [
-      { 'a.yaml': 'name: X' },
       [
-        'a.yaml:1: kind must be one of service, ip_list, label_group, rule_set. A folder of policy has no other YAML files.',
+        { 'a.yaml': 'kind: service\nname: [' },
+        ['a.yaml:2: Flow sequence in block collection must be sufficiently indented and end with a ]'],
       ],
     ],
     [
-      { 'a.yaml': 'kind: ip_list\nname: 12\n' },
-      ['a.yaml:2: name: name must be a text that is not empty and no href. Put it into quotation marks.'],
-    ],
-    [{ 'a.yaml': 'kind: rule_set\nscopes: [[]]\n' }, ['a.yaml:1: name must be a text that is not empty and no href.']],
-    [
-      {
-        'a.yaml': 'kind: ip_list\nname: X\nfqdns: [a.example]\n',
-        'b.yaml': 'kind: ip_list\n\nname: X\nfqdns: [b.example]\n',
-      },
-      ['b.yaml:3: name: the IP list "X" is in a.yaml:2, too.'],
-    ],
-    [
-      { 'a.yaml': 'kind: service\nname: All Services\n' },
-      ['a.yaml:2: name: "All Services" is built in: every PCE has it, and it has no file.'],
-    ],
-    [
-      { 'a.yaml': 'kind: service\nname: Twice\nservice_ports: [{ proto: gre }]\n' },
-      ['a.yaml:2: name: the service "Twice" of the draft cannot have a file: another one has the same name.'],
-    ],
-    [
-      { 'a.yaml': 'kind: service\nname: Leaving\nservice_ports: [{ proto: gre }]\n' },
       [
-        'a.yaml:2: the deletion of the service "Leaving" is pending, which keeps its name taken. Discard or provision it first.',
+        { 'a.yaml': 'name: X' },
+        [
+          'a.yaml:1: kind must be one of service, ip_list, label_group, rule_set. A folder of policy has no other YAML files.',
+        ],
+      ],
+      [
+        { 'a.yaml': 'kind: ip_list\nname: 12\n' },
+        ['a.yaml:2: name: name must be a text that is not empty and no href. Put it into quotation marks.'],
+      ],
+      [
+        { 'a.yaml': 'kind: rule_set\nscopes: [[]]\n' },
+        ['a.yaml:1: name must be a text that is not empty and no href.'],
+      ],
+      [
+        {
+          'a.yaml': 'kind: ip_list\nname: X\nfqdns: [a.example]\n',
+          'b.yaml': 'kind: ip_list\n\nname: X\nfqdns: [b.example]\n',
+        },
+        ['b.yaml:3: name: the IP list "X" is in a.yaml:2, too.'],
+      ],
+      [
+        { 'a.yaml': 'kind: service\nname: All Services\n' },
+        ['a.yaml:2: name: "All Services" is built in: every PCE has it, and it has no file.'],
+      ],
+      [
+        { 'a.yaml': 'kind: service\nname: Twice\nservice_ports: [{ proto: gre }]\n' },
+        ['a.yaml:2: name: the service "Twice" of the draft cannot have a file: another one has the same name.'],
+      ],
+      [
+        { 'a.yaml': 'kind: ip_list\nname: Y\nip_ranges:\n  - 10.0.0.0/33\ncolour: red\n' },
+        [
+          'a.yaml:5: colour: there is no field "colour" here: description, ip_ranges, fqdns, external_data_set, external_data_reference.',
+        ],
+      ],
+      [
+        { 'a.yaml': rules(rule('ingress_services: [HTTSP]')) },
+        ['a.yaml:7: rules[0].ingress_services[0]: No service is named exactly "HTTSP". Did you mean "HTTP"?'],
+      ],
+      [
+        { 'a.yaml': rules(rule('ingress_services: [Twice]')) },
+        ['a.yaml:7: rules[0].ingress_services[0]: 2 services are named "Twice": write the href of one, or rename one.'],
+      ],
+      [
+        {
+          'a.yaml': rules(
+            '  - consumers: [app=crn]\n    providers: [workload:none, "iplist:"]\n    ingress_services: [HTTPS]\n',
+          ),
+        },
+        [
+          'a.yaml:5: rules[0].consumers[0]: No label is exactly "app=crn". Did you mean "app=crm"? Labels have no files: create it first.',
+          'a.yaml:6: rules[0].providers[0]: No workload is named exactly "none".',
+          'a.yaml:6: rules[0].providers[1]: No IP list is named exactly "".',
+        ],
       ],
     ],
     [
-      { 'a.yaml': 'kind: ip_list\nname: X\nip_ranges:\n  - 10.0.0.0/33\ncolour: red\n' },
       [
-        'a.yaml:5: colour: there is no field "colour" here: description, ip_ranges, fqdns, external_data_set, external_data_reference.',
+        { 'a.yaml': 'kind: service\nname: Leaving\nservice_ports: [{ proto: gre }]\n' },
+        [
+          'a.yaml:2: the deletion of the service "Leaving" is pending, which keeps its name taken. Discard or provision it first.',
+        ],
       ],
-    ],
-    [
-      { 'a.yaml': 'kind: ip_list\nname: X\nip_ranges:\n  - 10.0.0.0/33\n' },
-      ['a.yaml:4: ip_ranges[0]: "10.0.0.0/33" is neither an address nor a CIDR.'],
-    ],
-    [
-      { 'a.yaml': rules(rule('ingress_services: [HTTSP]')) },
-      ['a.yaml:7: rules[0].ingress_services[0]: No service is named exactly "HTTSP". Did you mean "HTTP"?'],
-    ],
-    [
-      { 'a.yaml': rules(rule('ingress_services: [Twice]')) },
-      ['a.yaml:7: rules[0].ingress_services[0]: 2 services are named "Twice": write the href of one, or rename one.'],
-    ],
-    [
-      {
-        'a.yaml': rules(
-          '  - consumers: [app=crn]\n    providers: [workload:none, "iplist:"]\n    ingress_services: [HTTPS]\n',
-        ),
-      },
       [
-        'a.yaml:5: rules[0].consumers[0]: No label is exactly "app=crn". Did you mean "app=crm"? Labels have no files: create it first.',
-        'a.yaml:6: rules[0].providers[0]: No workload is named exactly "none".',
-        'a.yaml:6: rules[0].providers[1]: No IP list is named exactly "".',
+        { 'a.yaml': 'kind: ip_list\nname: X\nip_ranges:\n  - 10.0.0.0/33\n' },
+        ['a.yaml:4: ip_ranges[0]: "10.0.0.0/33" is neither an address nor a CIDR.'],
       ],
-    ],
-    [
-      { 'a.yaml': rules(rule('ingress_services: [Windows Update client]')) },
       [
-        'a.yaml:7: The rule puts "Windows Update client" into ingress_services, but it matches the process that opens a connection.',
+        { 'a.yaml': rules(rule('ingress_services: [Windows Update client]')) },
+        [
+          'a.yaml:7: The rule puts "Windows Update client" into ingress_services, but it matches the process that opens a connection.',
+        ],
       ],
-    ],
-    [
-      { 'a.yaml': rules('  - consumers: []\n    providers: [ams]\n    ingress_services: [HTTPS]\n') },
-      ['a.yaml:5: consumers is empty: ams is all workloads.'],
-    ],
-    [
-      { 'a.yaml': rules(rule('ingress_services: [HTTPS]\n    description: "[expires: 30.06.2030]"')) },
-      ['a.yaml:8: The end in the description cannot be read: "[expires: 30.06.2030]" is not [expires: YYYY-MM-DD].'],
-    ],
-    [
-      {
-        'a.yaml': 'kind: label_group\nname: A\nkey: env\nsub_groups: [B]\n',
-        'b.yaml': 'kind: label_group\nname: B\nkey: env\nsub_groups: [A]\n',
-      },
-      ['a.yaml:4: the group would contain itself.', 'b.yaml:4: the group would contain itself.'],
+      [
+        { 'a.yaml': rules('  - consumers: []\n    providers: [ams]\n    ingress_services: [HTTPS]\n') },
+        ['a.yaml:5: consumers is empty: ams is all workloads.'],
+      ],
+      [
+        { 'a.yaml': rules(rule('ingress_services: [HTTPS]\n    description: "[expires: 30.06.2030]"')) },
+        ['a.yaml:8: The end in the description cannot be read: "[expires: 30.06.2030]" is not [expires: YYYY-MM-DD].'],
+      ],
+      [
+        {
+          'a.yaml': 'kind: label_group\nname: A\nkey: env\nsub_groups: [B]\n',
+          'b.yaml': 'kind: label_group\nname: B\nkey: env\nsub_groups: [A]\n',
+        },
+        ['a.yaml:4: the group would contain itself.', 'b.yaml:4: the group would contain itself.'],
+      ],
     ],
   ]
   simulator.clearRequests()
-  const done = await Promise.all(
-    cases.map(([files]) =>
-      policy(simulator, ['apply', 'there'], {
-        cwd: write(folder(), Object.fromEntries(Object.entries(files).map(([name, text]) => [`there/${name}`, text]))),
-      }),
-    ),
-  )
-  for (const [at, [, expected]] of cases.entries()) {
-    const { code, out, err } = done[at]!
-    t.same([code, out, err.slice(0, -1)], [2, [], expected])
-    t.match(err.at(-1), /^svc-mcp policy: \d faults? in the files\. Nothing was (?:compared or )?written\.$/)
+  for (const step of steps) {
+    const cwd = folder()
+    // The files of each case are in a folder of their own.
+    const expected = step.flatMap(([files, faults], at) => {
+      const own = (name: string) => `case-${at}/${name}`
+      write(cwd, Object.fromEntries(Object.entries(files).map(([name, text]) => [`there/${own(name)}`, text])))
+      return faults.map((fault) => own(fault).replace(' is in a.yaml', ` is in ${own('a.yaml')}`))
+    })
+    const { code, out, err } = await policy(simulator, ['apply', 'there'], { cwd })
+    t.same([code, out, err.slice(0, -1).sort()], [2, [], expected.sort()])
+    const count = `${expected.length} ${expected.length === 1 ? 'fault' : 'faults'}`
+    t.match(
+      err.at(-1),
+      new RegExp(`^svc-mcp policy: ${count} in the files\\. Nothing was (?:compared or )?written\\.$`),
+    )
   }
   const nothing = await policy(simulator, ['apply', '--prune', 'there'], {
     cwd: write(folder(), { 'there/a.txt': '' }),
