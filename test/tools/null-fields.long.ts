@@ -101,7 +101,7 @@ function groupsOf(fields: readonly string[], size: number): Spoil[][] {
 }
 
 t.test('an odd field costs its own cell', { timeout: 600_000, skip: ONLY !== undefined }, async (t) => {
-  const bench = await startTwisted(t, { workloads: 60, flows: 0 })
+  const bench = await startTwisted(t, { workloads: 60, flows: 0, remembers: true })
   await bench.ok('create-iplist', {
     name: 'zones',
     ip_ranges: [{ from_ip: '192.0.2.0/24', description: 'all' }],
@@ -177,7 +177,7 @@ const TOGETHER = 12
 const EVERY = Number(process.env.SPOIL_EVERY ?? 5)
 
 t.test('no tool fails of an odd field without saying why', { timeout: 7_200_000 }, async (t) => {
-  const bench = await startTwisted(t, { workloads: 60, flows: 60, queryTimeout: 1 })
+  const bench = await startTwisted(t, { workloads: 60, flows: 60, queryTimeout: 1, remembers: true })
   await bench.ok('create-iplist', { name: 'pending', ip_ranges: [{ from_ip: '192.0.2.0/24' }] })
   await bench.ok('create-ruleset', { name: 'pending', scopes: [['app=ordering', 'env=prod']] })
   const kindOf = (method: string, path: string) => `${method} ${path.replace(/\/(\d+|[0-9a-f-]{36})(?=\/|$)/gu, '/*')}`
