@@ -8,9 +8,9 @@ import { forgetUser } from '../../programs/composition/forget-user.js'
 import { revokeUser } from '../../programs/composition/revoke-user.js'
 import { runTold } from '../../programs/composition/notify-command.js'
 import { openState } from '../../storage/state/open-state.js'
+import { bundleProgram } from '../bundle-program.js'
 import { emptyFolder, startCommand } from '../docs/commands.js'
 import { messagesOf } from '../log-lines.js'
-import { compiled } from '../suite-folder.js'
 import { type Receiver, SECRET, startReceiver, status } from './receiver.js'
 
 const settings = (receiver: Receiver, secret: string) => ({
@@ -33,7 +33,7 @@ async function run(t: Test, env: Record<string, string>) {
   const cwd = emptyFolder(t)
   const bin = join(cwd, 'bin')
   mkdirSync(bin)
-  const program = `#!/bin/sh\nexec "${process.execPath}" "${compiled('programs/http.ts')}" "$@"\n`
+  const program = `#!/bin/sh\nexec "${process.execPath}" "${bundleProgram('http')}" "$@"\n`
   writeFileSync(join(bin, 'svc-mcp-http'), program, { mode: 0o755 })
   const PATH = `${bin}:${process.env.PATH}`
   const started = startCommand(t, 'docs/notifications.md#notifications', { cwd, env: { ...env, PATH } })
