@@ -62,10 +62,10 @@ export type Act = 'handler' | 'preview' | 'boundTo' | 'plan'
 export type ScopeUse = 'objects' | 'everything' | 'own'
 
 /**
- * How a tool answers a caller whose reading is limited to the caller's scopes (`reads` in MCP_SCOPES_FILE): its client
- * shows only what is inside (`shown`); its verdicts rest on the policy, so its client keeps, without names, what else
- * decides the flows with an end inside (`judged`); or its answer is about the whole organisation and cannot be limited,
- * so the call is refused (`everything`).
+ * How a tool answers a caller who may read only inside the caller's scopes (`reads` in MCP_SCOPES_FILE). `shown`: the
+ * tool gets a client that returns only objects inside. `judged`: its verdicts depend on the policy, so its client also
+ * returns, without names, whatever else decides about flows with an end inside. `everything`: its answer is about the
+ * whole organisation and cannot be limited, so the call is refused.
  */
 export type ReadUse = 'shown' | 'judged' | 'everything'
 
@@ -93,10 +93,13 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   scope?: ScopeUse
   /**
    * How an answer is limited for callers who read only inside of their scopes. Every tool that only reads from a PCE
-   * states it; what a tool that changes something reads is `judged`.
+   * must set it. For tools that change something, the value is always `judged`.
    */
   reads?: ReadUse
-  /** True once the tool's functions get a limited client for such callers (`limitReads`). Calls of others are refused. */
+  /**
+   * True if the tool's functions get a limited client for callers with limited reading (`limitReads`). Such callers may
+   * not call any other tool.
+   */
   limitsReads?: true
   /** True if repeating the call results in the same state. This is always true for tools that only read. */
   idempotent?: boolean

@@ -128,8 +128,8 @@ export function createApprovals(options: ApprovalsOptions) {
     if (request === null || !isAt(row, request)) return null
     const decision = decisionOf(row)
     const first = openDecision(row, row.firstDecision)
-    // If the signature of a decision is invalid, this server did not write the decision, so the stored request cannot be
-    // trusted either. Neither can it if a first approval is one where none can be.
+    // If the signature of a decision is invalid, this server did not write the decision, so the stored request cannot
+    // be trusted either. The same is true if the row contains a first approval that its request cannot have.
     if (row.decision !== null && decision === null) return null
     if (row.firstDecision !== null && (first?.verdict !== 'approved' || request.persons !== 2)) return null
     return { request, decision, first, state: stateOf(row, { request, decision, first }) }
@@ -145,8 +145,8 @@ export function createApprovals(options: ApprovalsOptions) {
     // the expiry time that is sealed in it.
     if (Math.min(request.expiresAt, ends) <= now()) return 'expired'
     if (decision === null) return 'pending'
-    // Somebody who can write to the store can put the first approval into the place of the second one, and a server of
-    // an earlier release takes one approval for enough.
+    // Somebody who can write to the store could pass a first approval off as the second one. Also, a server of an
+    // earlier release takes one approval for enough.
     const isWhole = request.persons !== 2 || areTwo(request, [first, decision])
     return decision.verdict === 'approved' && !isWhole ? 'void' : decision.verdict
   }
@@ -393,7 +393,7 @@ export function createApprovals(options: ApprovalsOptions) {
       if (!desk.mayRevoke(asked, by)) return { won: false, approval: asked }
       const { request } = asked
       const told = { ...originOf(from), role: roleOf(by) }
-      // As with decisions, the audit entry comes first, so that no revocation is without one.
+      // As with decisions, the audit entry is written first, so that every revocation has one.
       try {
         await note('revoked', entryOf('revoked', request, by, told))
       } catch (cause) {
@@ -446,7 +446,8 @@ export function createApprovals(options: ApprovalsOptions) {
         if (!won) await tryToNote('lost', entryOf('lost', asked.request, by, { ...told, decision: 'denied' }))
         if (stands?.state !== 'pending') noteDecided(id)
         if (stands === null) throw unknown()
-        // Of two first approvals at the same time one is stored; the other one becomes the second.
+        // If two first approvals arrive at the same time, one is stored as the first, and the other one becomes the
+        // second.
         if (!won && isFirst && stands.state === 'pending' && stands.first !== null) continue
         if (!won && stands.state === 'expired') throw expired()
         return { won, approval: stands }
@@ -500,8 +501,8 @@ const LIVE: readonly ApprovalState[] = ['pending', 'approved', 'denied']
 const REVOCABLE: readonly ApprovalState[] = ['pending', 'approved']
 
 /**
- * Returns the error for a call whose approval request an admin revoked. It holds until the request would have expired,
- * because a client that repeats the call would otherwise open the same question again at once.
+ * Returns the error for a call whose approval request an admin revoked. The call is refused until the request would
+ * have expired, because a client that repeats the call would otherwise ask the same question again at once.
  */
 export const revokedError = ({ paramsHash, id, expiresAt }: ApprovalRequest): ToolError =>
   new ToolError('approval_denied', 'An admin has revoked the request to approve this call. Nothing was changed.', {
@@ -515,7 +516,7 @@ const isSame = (one: Owner, other: Owner) => one.iss === other.iss && one.sub ==
 
 const ownerOf = ({ iss, sub }: Owner): Owner => ({ iss, sub })
 
-/** Returns true if both have approved, and they are two different people, neither of them the caller. */
+/** Returns true if two different people have approved, neither of whom is the caller. */
 const areTwo = ({ owner }: ApprovalRequest, [first, second]: readonly [ApprovalDecision | null, ApprovalDecision]) =>
   first !== null && !isSame(first.by, second.by) && !isSame(first.by, owner) && !isSame(second.by, owner)
 

@@ -21,7 +21,7 @@ const MESSAGES = {
 const TWO =
   'Two people have to approve this call before it runs, because of a guardrail of the operator (see guardrails). Nothing was changed.'
 
-/** The person who must decide, in words for the model. */
+/** Describes to the model who must decide. */
 const WHO = { page: 'the person you work for', 'two-person': 'an admin other than the person you work for' } as const
 const whoOf = ({ method }: Approvals, persons: 2 | undefined) =>
   persons === 2 ? 'two admins other than the person you work for' : WHO[method]
@@ -39,7 +39,7 @@ export const byPage = (approvals: Approvals): Way => ({
     const found = await approvals.find(describeCall(tool, callerContext, paramsHash))
     if (found === null) return unasked('missing')
     if (found.state !== 'pending' || isEnough(found.request, call)) return standingOf(found, approvals, call)
-    // A guardrail has come, so that the decision about what was shown would not be enough.
+    // The call now touches a further guardrail, so a decision about what was shown would not be enough.
     await approvals.giveUp(found, call.call.requestId)
     return unasked('stale')
   },

@@ -3,11 +3,11 @@ import type { ApprovalRequest } from '../../schemas/approvals.js'
 import type { CallToConfirm } from '../../schemas/confirmations.js'
 import type { TouchedGuardrail } from '../../schemas/guardrails.js'
 
-/** Returns the guardrails that those override who approve the request. */
+/** Returns the guardrails that are overridden when people approve the request. */
 export const overridesOf = ({ guardrails = [], persons }: Pick<ApprovalRequest, 'guardrails' | 'persons'>) =>
   persons === 2 ? guardrails.filter((one) => one.needs_two_persons) : []
 
-/** Returns true if an approval of the request lets a call run that touches these guardrails now. */
+/** Returns true if an approval of the request is enough for a call that touches these guardrails now. */
 export const isEnough = (
   request: ApprovalRequest,
   { guardrails = [], persons }: Pick<CallToConfirm, 'guardrails' | 'persons'>,

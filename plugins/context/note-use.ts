@@ -4,14 +4,16 @@ import type { People } from '../../schemas/state.js'
 
 /** Minimum interval in milliseconds between two writes about one person. */
 const REST_MS = 5 * 60_000
-/** Maximum number of people whose last write a process remembers; of others it asks the store. */
+/**
+ * Maximum number of people whose last write a process remembers. For all others, it reads the time of the last write
+ * from the store.
+ */
 const MOST_KNOWN = 10_000
 
 /**
- * Creates the function that notes that a person has used this server. It returns at once: the store is written later,
- * beside the call, and at most once in five minutes for each person, whichever process they use. What cannot be written is
- * only logged, since nobody's call depends on it.
- *
+ * Creates the function that notes that a person has used this server. It returns at once, because no call should wait
+ * for this: the note is written to the store later. Across all processes, it is written at most once in five minutes
+ * for each person. If it cannot be written, this is only logged.
  * @param now returns milliseconds since the epoch.
  */
 export function createUseNotes({
@@ -23,7 +25,7 @@ export function createUseNotes({
   now: () => number
   log: { info: (facts: object, message: string) => void }
 }): (identity: Identity) => void {
-  // The same identity object comes with every request of one token, so that most requests need no key.
+  // All requests with the same token have the same identity object, so most requests need not compute the person's key.
   const checked = new WeakMap<Identity, number>()
   const known = new LRUCache<string, number>({ max: MOST_KNOWN })
 
@@ -33,7 +35,7 @@ export function createUseNotes({
     try {
       const earlier = await people.lastUse(owner)
       if (earlier !== null && isRecent(earlier.at, at)) {
-        // Another process wrote it, and the rest counts from then.
+        // Another process has written the note. The interval until the next write counts from that time.
         checked.set(identity, earlier.at)
         known.set(keyOf(owner), earlier.at)
         return
@@ -55,7 +57,10 @@ export function createUseNotes({
   }
 }
 
-/** Returns true if a time lies within the rest. A clock that was set back makes no time recent for ever. */
+/**
+ * Returns true if the last write was less than the minimum interval ago. If the clock was set back since, a time in the
+ * future does not count as recent.
+ */
 const isRecent = (earlier: number | undefined, at: number): boolean =>
   earlier !== undefined && Math.abs(at - earlier) < REST_MS
 

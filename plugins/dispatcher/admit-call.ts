@@ -73,7 +73,7 @@ export async function admitCall(
   }
 }
 
-/** Takes from the size of a dry run's answer what the guardrails take that are added to it. */
+/** Reserves space in the answer of a dry run for the guardrails that are added to it later. */
 function leaveRoom(context: ToolContext, guardrails: readonly TouchedGuardrail[]): ToolContext {
   if (guardrails.length === 0) return context
   const { responseBudgetBytes: budget } = context.limits
@@ -136,11 +136,14 @@ export interface ValidSubject extends GateSubject {
   context: ToolContext
   /** Passes an approval on to the handler (`ToolContext.approved`). */
   approve(approval: Approval): void
-  /** The guardrails that the call touches, as the gates before have found. */
+  /** The guardrails that the call touches, as found by the gates so far. */
   guardrails: readonly TouchedGuardrail[]
-  /** Present if two persons have to approve the call, whatever its tool. */
+  /** Present if two persons have to approve the call, even if its tool needs no confirmation. */
   persons?: 2
-  /** Passes guardrails that the call touches to the gates that follow, and whether two persons have to approve it. */
+  /**
+   * Records the guardrails that the call touches, and whether two persons have to approve it, for the gates that
+   * follow.
+   */
   touch(guardrails: readonly TouchedGuardrail[], needsTwo: boolean): void
 }
 

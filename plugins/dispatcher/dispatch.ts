@@ -335,8 +335,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 }
 
 /**
- * Returns what is added to every answer of a tool that reads from a PCE, and to the details of every error, for a caller
- * whose reading is limited: inside of which scopes the caller reads. It is added here, so that no tool can forget it.
+ * Returns the scopes inside which the caller reads, for callers with limited reading. They are added here to every
+ * answer about a PCE and to the details of every error, so that no tool can forget them.
  */
 function limitOf(
   tool: ListedTool | undefined,

@@ -11,19 +11,19 @@ export type JudgeByGuardrails = (
   requests: readonly PlannedRequest[],
   signal: AbortSignal,
 ) => Promise<{
-  /** The refusal that nobody may override, with facts about it in its details; null if there is none. */
+  /** The refusal that nobody can override, with its facts in the details; null if there is none. */
   refusal: ToolError | null
   touched: readonly { fact: TouchedGuardrail }[]
 }>
 
 /**
- * Creates the gate that checks the guardrails of the operator, which hold for every caller: before the first write, for a
- * dry run as for the call that it stands for, and again when a confirmed call is repeated, because it comes before the
- * gate of the confirmation. The requests are checked once more when they are sent (D279). A tool that cannot list its
- * requests is only checked then.
+ * Creates the gate that checks the guardrails of the operator, which apply to every caller. It checks a call before its
+ * first write, a dry run in the same way as the real call, and a confirmed call again when it is repeated, because this
+ * gate comes before the confirmation gate. Each request is checked once more when it is sent (D279); for a tool that
+ * cannot list its requests, this is the only check.
  *
- * A call that two persons may approve in spite of a guardrail passes, and has to be confirmed by them (D293). A dry run
- * of it only shows that.
+ * If two persons may override a guardrail, the call passes this gate but needs their confirmation (D293). A dry run
+ * only reports that.
  */
 export const guardrailGate = (judge: JudgeByGuardrails): Gate => ({
   name: 'guardrails',

@@ -1,7 +1,7 @@
 import type { PlannedRequest } from '../../schemas/dry-run.js'
 import type { ValidSubject } from './admit-call.js'
 
-/** The plans of calls that are being admitted. The key is the object with the arguments of a call. */
+/** The plans of calls that are passing the gates. The key is the object with the arguments of a call. */
 const plans = new WeakMap<object, Promise<PlannedRequest[]>>()
 
 /**

@@ -226,9 +226,12 @@ function abortWith(signal: AbortSignal, controller: AbortController): () => void
   return () => signal.removeEventListener('abort', abort)
 }
 
-/** What a part of a call may send to the PCE. */
+/** What one part of a call may do at the PCE. */
 export interface Permissions {
-  /** Is asked before each change that is sent; without it, none may be sent where callers have logged in. */
+  /**
+   * Called before each change that is sent; rejects if the change is not allowed. If callers must log in and this is
+   * absent, no change can be sent.
+   */
   readonly mayWrite?: CallerContext['mayWrite']
   /** The guardrails that two persons have overridden for this call. */
   readonly overrides?: readonly TouchedGuardrail[]
@@ -241,7 +244,7 @@ export interface Permissions {
 export interface CallTracker {
   /** Runs a part of a call. */
   run<T>(requestId: string, work: () => T, may?: Permissions): T
-  /** Asks `mayWrite` of the current call. Rejects if there is none, or outside a call. */
+  /** Calls `mayWrite` of the current call. Rejects outside a call, and if the current call has no `mayWrite`. */
   readonly requireWrite: () => Promise<void>
   /** Returns the guardrails that the current call overrides; none outside a call. */
   readonly overrides: () => readonly TouchedGuardrail[]

@@ -22,7 +22,10 @@ export interface ScopeJudgement {
     requests: readonly PlannedRequest[],
     signal: AbortSignal,
   ) => Promise<ToolError | null>
-  /** Returns a refusal as its caller may see it: without what is outside, if the caller's reading is limited. */
+  /**
+   * Returns a refusal in a form that its caller may see. If the caller's reading is limited, it says nothing about
+   * objects outside.
+   */
   readonly hide: (refusal: ToolError, scopes: CallerScopes) => ToolError
 }
 

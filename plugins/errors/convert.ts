@@ -44,7 +44,7 @@ const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   invalid_response: 'invalid_response',
 }
 
-/** The codes of requests that were not sent because the access of the caller is over or cannot be checked. */
+/** The codes for requests that were not sent because the caller's access was revoked, or could not be checked. */
 const ACCESS_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['unauthorized', 'state_unavailable'])
 const NOTHING_MORE = 'What the call sent before this request stays as it is.'
 
@@ -101,7 +101,7 @@ const plain = (code: ErrorCode) => withHint(code, ERROR_TABLE[code].message, {})
 
 function convertPceError(error: PceError): ServiceError {
   if (error.code === 'write_refused') {
-    // The hints of these codes say that nothing was written, which is true of a call that is refused as a whole.
+    // The hints of these codes say that nothing was written. That is true, because these calls are refused as a whole.
     const unsent = codeOfUnsent(error)
     return withHint(unsent, error.message, ACCESS_CODES.has(unsent) ? { reason: error.reason } : {}, NOTHING_MORE)
   }

@@ -38,8 +38,8 @@ export const acceptsStreams = (headers: IncomingHttpHeaders): boolean => accepte
 type Accepted = 'json' | 'streams'
 
 /**
- * Which formats the client accepts, for values of the Accept header that were parsed before. A client sends the same
- * value with every request, and there are only a few different clients.
+ * The formats that clients accept, by values of the Accept header that were already parsed. A client sends the same
+ * value with every request, and there are only a few kinds of clients.
  */
 const known = new Map<string, Accepted>()
 const MOST_SPELLINGS = 100

@@ -83,7 +83,8 @@ export class StdioConnection {
     const notify = (message: object) => {
       if (!signal.aborted) this.#write(JSON.stringify(message))
     }
-    // Clients of revision 2026-07-28 are asked by means of the answer, whatever an earlier `initialize` said.
+    // In revision 2026-07-28, questions to the client are part of the answer, so none is sent over the connection,
+    // whatever an earlier `initialize` said.
     const claimed = claimedVersion(request.params)
     const isAsked = this.#shows.forms && (claimed === undefined || isLegacy(claimed))
     const ports: MessagePorts = {

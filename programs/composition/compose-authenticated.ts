@@ -234,7 +234,7 @@ export async function composeAuthenticated(
       heavyFigures: heavy.figures,
       openContext(identity, { narrowedTo, record, client, clientAddress }) {
         const withOffer = (context: OpenedContext) => {
-          // Only people with a role are noted, so that nobody who may use nothing fills the store.
+          // Only people with a role are noted, so that people who may use nothing cannot fill the store.
           if (context.caller.role !== null) noteUse(identity)
           return Object.assign(context, {
             offer: offers.offerTo(context.caller.role, narrowedTo),

@@ -11,11 +11,14 @@ import { StartupError } from '../../schemas/config.js'
 import type { ToolError } from '../../schemas/errors.js'
 import type { CallerScopes, ScopesFile } from '../../schemas/scopes.js'
 
-/** The scopes of all callers, as the operator's file has them. */
+/** The scopes of all callers, as defined in the operator's file. */
 export interface Scopes extends ScopesPort {
-  /** What the gate must know. */
+  /** The functions that the scope gate needs. */
   readonly judgement: ScopeJudgement
-  /** Reads the file again. If it is faulty, the scopes stay as they are, and the log names every fault. Never rejects. */
+  /**
+   * Reads the file again. If the file has faults, the previous scopes stay in force, and the log names every fault.
+   * Never rejects.
+   */
   reload(): Promise<void>
 }
 
@@ -94,8 +97,8 @@ async function readText(path: string): Promise<string> {
 
 /**
  * Returns the union of the scopes of the identity's groups. Names of groups are compared exactly. If the identity
- * provider left the groups out of the token, none is known, so the identity has no scope, and reads nothing that has
- * one if any group reads less than all.
+ * provider left the groups out of the token, no group is known, so the identity has no scope. If the file limits the
+ * reading of any group, such an identity can read only objects that belong to no scope.
  */
 function scopesOf(
   { groups, hasGroupsOverage }: Identity,

@@ -17,7 +17,7 @@ export interface Guardrails {
    * the same client.
    */
   readonly guard: <P extends CallerPce['pce']>(pce: P) => P
-  /** Judges requests that a program lists itself; null if there are no guardrails. */
+  /** Judges requests that a program itself lists; null if there are no guardrails. */
   readonly judge: JudgeByGuardrails | null
 }
 
@@ -30,7 +30,7 @@ const NONE: Guardrails = {
 interface GuardrailOptions {
   log: ServerLog
   now: () => number
-  /** Returns the guardrails that two persons have overridden for the current call; absent where nobody approves calls. */
+  /** Returns the guardrails that two persons have overridden for the current call; absent if nobody approves calls. */
   overrides?: () => readonly TouchedGuardrail[]
 }
 

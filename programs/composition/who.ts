@@ -9,40 +9,43 @@ import type { CommandReport } from './command-report.js'
 
 /** The options of the command. */
 export interface WhoOptions {
-  /** If true, only people with PCE credentials here. */
+  /** If true, only people with PCE credentials on this server are listed. */
   registered?: boolean
-  /** If true, only people whose access is revoked now. */
+  /** If true, only people whose access is currently revoked are listed. */
   revoked?: boolean
-  /** Only people who have not been seen for so many days, or never. */
+  /** Only people who were not seen for this number of days, or never, are listed. */
   idleDays?: number
   /** Maximum number of people who are listed. */
   limit: number
 }
 
-/** What is known of one person. Times are RFC 3339 in UTC; null means that it is not known, or that there is none. */
+/** A person in the list. Times are RFC 3339 in UTC; null means that there is no value or it is not known. */
 export interface KnownPerson extends Owner {
-  /** The person's name according to the identity provider, when they were last seen. */
+  /** The person's name, as the identity provider gave it when the person was last seen. */
   name: string | null
   is_registered: boolean
   /** Host and port of the PCE that the person registered. */
   pce_host: string | null
-  /** Why the host of a registered person is not told: no MCP_KEK was given, or it does not open the credentials. */
+  /**
+   * The reason why the PCE of a registered person is not shown: MCP_KEK was not given, or it does not open the
+   * credentials.
+   */
   pce_host_unknown?: 'no key' | 'unreadable'
   registered_at: string | null
-  /** To within five minutes. */
+  /** When the person was last seen, accurate to five minutes. */
   last_use: string | null
   is_revoked: boolean
-  /** The end of the latest revocation, which may be over; null if there is no revocation, or no end. */
+  /** The end of the latest revocation, which may be in the past; null if there is no revocation or it has no end. */
   revoked_until: string | null
 }
 
-/** The people of a state: those of the filters, the one seen last first. */
+/** The people that a state contains and that match the filters. Those seen last come first. */
 export interface WhoAnswer {
   mode: StateKeysConfig['mode']
   as_of: string
-  /** Number of people who meet the filters, of whom `people` may have only the first. */
+  /** Number of people who match the filters. `people` may contain only the first of them. */
   total: number
-  /** False if there are more people than are read. */
+  /** False if the state contains more people than are read. */
   is_complete: boolean
   people: KnownPerson[]
 }
@@ -60,9 +63,9 @@ interface Facts {
 }
 
 /**
- * Runs `svc-mcp-http who`: lists the people whom the state knows, because they registered PCE credentials, used a server,
- * or were revoked. It changes nothing, is audited, and tells no secret; the credentials are opened only for the host in
- * them, and only of people who are listed. Rejects as `runAudited` does.
+ * Runs `svc-mcp-http who`: lists the people whom the state contains because they registered PCE credentials, used a
+ * server, or were revoked. The command changes nothing, writes an audit entry, and shows no secrets. It decrypts
+ * credentials only of listed people, and only to show the host. Rejects as `runAudited` does.
  *
  * @returns the report, and the answer unless the state could not be read.
  */
@@ -104,7 +107,7 @@ async function readPeople(
   return { mode, as_of: timeOf(at), total: found.length, is_complete: isComplete, people: listed }
 }
 
-/** Reads everybody of whom there is a record or a note. */
+/** Reads all people for whom the state contains a record or a note of use. */
 async function collect({ credentials, notes, revocations }: State): Promise<{ all: Facts[]; isComplete: boolean }> {
   const byOwner = new Map<string, Facts>()
   let isComplete = true
@@ -131,7 +134,7 @@ function isWanted({ record, use, revocation }: Facts, filters: Omit<WhoOptions, 
   return filters.idleDays === undefined || use === undefined || at - use.at >= filters.idleDays * DAY_MS
 }
 
-/** Compares two people for sorting: who was seen last comes first, and nobody seen last. */
+/** Compares two people for sorting. Those seen last come first, and those never seen come last. */
 function byLastUse(one: Facts, other: Facts): number {
   const difference = (other.use?.at ?? -Infinity) - (one.use?.at ?? -Infinity)
   if (difference !== 0 && !Number.isNaN(difference)) return difference
@@ -151,7 +154,7 @@ async function describe(
     name: use?.name ?? null,
     is_registered: record !== undefined,
     ...hostOf(owner, record, keys),
-    // The time of an earlier registration says nothing about this one.
+    // If the stored time belongs to an earlier registration, it says nothing about the present one.
     registered_at: registration?.version === record?.version && registration ? timeOf(registration.at) : null,
     last_use: use === undefined ? null : timeOf(use.at),
     is_revoked: until !== null && until > at,
@@ -200,7 +203,7 @@ export function renderPeople({ people, total, mode, is_complete: isComplete }: W
 }
 
 const WITHOUT_KEY = 'The hosts of PCEs are sealed: set MCP_KEK as on the servers to see them.'
-/** The columns that are only about keys of people. */
+/** The columns that appear only if PCE keys of people are shown. */
 const OF_KEYS: ReadonlySet<number> = new Set([3, 4])
 
 const UNKNOWN = { 'no key': '(sealed)', unreadable: '(unreadable)' } as const

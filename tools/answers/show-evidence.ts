@@ -32,8 +32,8 @@ export const EVIDENCE_MEANINGS: Readonly<Record<Evidence, string>> = {
 }
 
 /**
- * The effects of a change on a pair of source and destination: those of what the change takes away, and those of what
- * it lets pass.
+ * The effects of a change on a pair of source and destination, for each side of the change: what it takes away and what
+ * it allows.
  */
 const TAKING: Partial<Record<CutFate, string>> = {
   cut: 'would be cut',
@@ -84,7 +84,7 @@ export interface RuleCounts {
   unchanged: number
   reordered?: number
   iptables_not_judged?: number
-  /** Changed rules that the call did not ask for. */
+  /** Number of changed rules that the caller did not ask about. */
   others?: number
   evidence: Partial<Record<Evidence, number>>
 }
@@ -239,10 +239,10 @@ const RULE_MEANINGS: Partial<Record<Evidence, string>> = {
   not_judged: 'not judged',
 }
 
-/** What the page of a call says of one change if nothing is known of any of them. */
+/** The sentence that an approval page shows for one change if no evidence is known for any change. */
 export const NOT_KNOWN = 'Not known, as said above.'
 
-/** Shows the evidence of a change on the page of a call. */
+/** Shows the evidence of a change on an approval page. */
 export function showOnPage(shown: Omit<EvidenceShown, 'evidence'>): ShownEvidence {
   const { says, depends = [], asked_for: asked = [], pairs_total: total } = shown
   const traffic = [...depends, ...asked]

@@ -89,7 +89,7 @@ const facts = ({ href, type, rule, ruleSet, date }: ExpiredRule, names: Referenc
   expires: date,
 })
 
-/** Returns warnings about the traffic that would be cut, or let pass, if these rules were retired. */
+/** Returns warnings about the traffic that would be cut or allowed if these rules were retired. */
 export function warnOfEvidence(rows: readonly RetiredRule[], evidence: RetirementEvidence | null): string[] {
   if (evidence === null) return []
   if (typeof evidence === 'string') return [evidence]

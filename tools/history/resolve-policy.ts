@@ -195,7 +195,7 @@ async function chooseSubject(ctx: ToolContext<true>, asked: Asked): Promise<{ su
     })
   if (given.length > 1)
     throw new ToolError('conflicting_identifiers', `Give one of ${given.join(' and ')}.`, { arguments: given })
-  // Of a whole rule set, the ends inside are not known before it is resolved.
+  // What a whole rule set reaches is known only after it was resolved, so a caller with limited reading is refused.
   if (ruleSet !== undefined) await requireInside(ctx.pce, 'Everything that a rule set reaches', [])
   if (ruleSet !== undefined) return { subject: { ruleSet }, name: `rule set ${quote(ruleSet.trim())}` }
   const labels =

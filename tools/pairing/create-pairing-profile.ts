@@ -49,7 +49,10 @@ const output = Type.Object({
   ),
 })
 
-/** The settings of a profile that the request may leave out, and what each decides about machines that pair with it. */
+/**
+ * The settings of a profile that a request may leave out. The texts say what each decides about machines that pair with
+ * the profile.
+ */
 const SETTINGS = {
   enforcement_mode_lock: 'whether it fixes their enforcement mode',
   allowed_uses_per_key: 'how many of them one key pairs',

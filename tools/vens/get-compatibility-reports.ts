@@ -20,7 +20,7 @@ import { selectFields } from '../answers/select-fields.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'get-compatibility-reports'
-/** Maximum number of workloads whose reports a call asks for: each takes a request of its own. */
+/** Maximum number of workloads whose reports one call reads, because each report takes a request of its own. */
 const MOST_ASKED = 200
 const MOST_CHECKS = 10
 /** Number of bytes that are kept free for a cursor, and for the totals of checks. */
@@ -127,7 +127,7 @@ export default defineTool({
     const seen = end < idle.length ? read : [...read, ...notIdle.slice(end - idle.length)]
     const total = idle.length + notIdle.length
     const rowOf = (one: CheckedWorkload) => select(showReport(one))
-    /** The answer that covers the first `kept` of the workloads that were looked at. */
+    /** Builds the answer that covers the first `kept` of the examined workloads. */
     const cover = async (kept: number, rows: number) => {
       const page = seen.slice(0, kept)
       const next = { offset: offset + kept, after: null, within: null }
@@ -159,7 +159,7 @@ export default defineTool({
       [whole, ' '.repeat(CURSOR_BYTES)],
       ctx.limits,
     )
-    // A page ends before the first workload that would be listed and has no room.
+    // If a workload that should be listed does not fit, the page ends before it.
     return cover(listed[fitting] ?? seen.length, fitting)
   },
 })
@@ -200,7 +200,7 @@ function adviseOnHidden(hidden: Partial<Record<Compatibility, number>>): string 
   return ` Not listed: ${counts.join(', ')}; status [${asked}] lists them.`
 }
 
-/** Counts on how many workloads each check failed: those that are red on most of them first. */
+/** Counts the workloads on which each check failed. Checks that are red on the most workloads come first. */
 function countChecks(page: readonly CheckedWorkload[]) {
   const found = new Map<string, { red: number; yellow: number }>()
   for (const { failed } of page)
@@ -224,7 +224,7 @@ function warnOf(counts: Record<Compatibility, number>, isGivenUp: boolean, unman
   ]
 }
 
-/** The words of the summary for each status, in the order in which it tells them. */
+/** The words for each status in the summary, in the order in which the summary mentions them. */
 const WORDS: Readonly<Partial<Record<Compatibility, string>>> = {
   red: 'red (a major incompatibility: solve it before they leave idle mode)',
   yellow: 'yellow (a potential one: look at it first)',

@@ -3,7 +3,7 @@ import { boundTo, carryOut, preview, requestsOf, venChoiceInput, type VenCall } 
 import { VenActionOutput } from '../answers/vens/show-ven-action.js'
 import { defineTool } from '../define.js'
 
-/** Maximum number of VENs in one call: a report is large, and each takes a request of its own. */
+/** Maximum number of VENs in one call, because each report is large and takes a request of its own. */
 const MOST_VENS = 20
 
 const input = Type.Object(venChoiceInput(MOST_VENS), { additionalProperties: false })

@@ -6,7 +6,7 @@ import { boundTo, carryOut, preview, requestsOf, venChoiceInput, type VenCall } 
 import { VenActionOutput } from '../answers/vens/show-ven-action.js'
 import { defineTool } from '../define.js'
 
-/** Maximum number of VENs in one call: each takes a request of its own, and their traffic is read by name. */
+/** Maximum number of VENs in one call, because each takes a request of its own and the traffic query lists them all. */
 const MOST_VENS = 100
 
 const input = Type.Object(

@@ -6,7 +6,10 @@ import { boundTo, carryOut, preview, requestsOf, venChoiceInput, type VenCall } 
 import { VenActionOutput } from '../answers/vens/show-ven-action.js'
 import { defineTool } from '../define.js'
 
-/** Maximum number of VENs in one call. The PCE takes 1,000, but the traffic of each is read by name to be judged. */
+/**
+ * Maximum number of VENs in one call. The PCE would accept 1,000, but the query for the traffic that is lost lists them
+ * all.
+ */
 const MOST_VENS = 100
 
 const input = Type.Object(

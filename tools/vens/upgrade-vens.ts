@@ -7,7 +7,10 @@ import { boundTo, carryOut, preview, requestsOf, venChoiceInput, type VenCall } 
 import { VenActionOutput } from '../answers/vens/show-ven-action.js'
 import { defineTool } from '../define.js'
 
-/** Maximum number of VENs in one call. The PCE takes 25,000; so many at once would be a mistake of a selection. */
+/**
+ * Maximum number of VENs in one call. The PCE would accept 25,000, but so large a selection would probably be a
+ * mistake.
+ */
 const MOST_VENS = 1000
 const MOST_LISTED = 10
 
@@ -19,7 +22,10 @@ const input = Type.Object(
   { additionalProperties: false },
 )
 
-/** Checks the release, since the PCE would refuse an unknown one only when VENs are named. */
+/**
+ * Checks that the PCE holds the release. The PCE itself would notice an unknown release only when it receives the VENs
+ * to upgrade.
+ */
 async function callOf({ release, ...args }: Static<typeof input>, ctx: ToolContext<true>): Promise<VenCall> {
   const releases = (await ctx.pce.getVenSoftwareReleases({ signal: ctx.beforeWriting })).map((one) => one.release)
   if (!releases.includes(release)) {

@@ -102,13 +102,16 @@ const STATES: Readonly<Record<AskedApproval['state'], { title: string; kind: str
   revoked: { title: 'Revoked', kind: 'bad' },
 }
 
-/** Returns the state in words; of a call that waits for two people, also how many have approved. */
+/**
+ * Returns the state of the request in words. For a call that needs two people, it includes how many of them have
+ * approved.
+ */
 const titleOfState = ({ state, request, first }: AskedApproval): string =>
   state === 'pending' && request.persons === 2 ? `${first === null ? 0 : 1} of 2 approvals` : STATES[state].title
 
 /**
- * Renders the guardrails that the call touches, with what the approval of two people overrides, and who has given the
- * first one.
+ * Renders the guardrails that the call touches, what the approval of two people overrides, and who has given the first
+ * approval.
  */
 function renderGuardrails({ approval, identity, now }: ApprovalPage): string {
   const { request, first, decision, state } = approval
@@ -309,7 +312,7 @@ function renderDecision(page: ApprovalPage): string {
   </section>`
 }
 
-/** Renders the card with which an admin takes back a request or its approval. */
+/** Renders the card with which an admin revokes a request or its approval. */
 const renderRevocation = (page: ApprovalPage): string =>
   html`<section class="card" aria-labelledby="revoke">
     <h2 id="revoke">Take it back</h2>

@@ -9,7 +9,7 @@ import { renderRow } from './waiting-page.js'
 
 interface LivePage extends Reader {
   list: LiveApprovals
-  /** The text of the place after which this page begins; empty for the first page. */
+  /** The position after which this page of the list begins, as a text; empty for the first page. */
   after: string
   notice: Notice | null
 }

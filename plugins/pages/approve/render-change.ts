@@ -259,11 +259,12 @@ function renderNotes(object: ShownObject): string {
   ].join('')
 }
 
-/** Renders what observed traffic says about the change of an object, with the busiest of this traffic. */
+/** Renders what observed traffic says about the change of an object, including the busiest traffic. */
 function renderEvidence({ says, traffic = [], traffic_total: total = traffic.length }: ShownEvidence): string {
   const { html: items, omitted } = fit(traffic, { left: BYTES.list }, renderTraffic)
   const more = total - traffic.length + omitted
-  // Nothing of the change itself is left out here, so there is no mark that makes the page say so.
+  // Traffic that is left out here is no part of the change, so there is no mark that would make the page say that
+  // something is missing.
   return html`<p class="evidence"><b>Observed traffic:</b> !${renderSentence(says, LONGEST_SENTENCE)}</p>
     !${items === '' ? '' : `<ul>${items}</ul>`}
     !${more > 0 ? html`<p class="hint">… and ${more} less busy ${more === 1 ? 'pair' : 'pairs'}.</p>` : ''}`

@@ -14,9 +14,9 @@ import type { ShownCall } from '../../../schemas/approvals.js'
 const MOST_BYTES = 200_000
 
 /**
- * Draws what a call would do to policy, with neither a script nor a style sheet of its own. Returns an empty text if
- * the call does not change policy or if the drawing would be too large. The text below the drawing says the same, so
- * the drawing can be hidden in a narrow window.
+ * Draws what a call would do to the policy. The drawing contains neither a script nor a style sheet. Returns an empty
+ * text if the call does not change policy, or if the drawing would be too large. The text below the drawing has the
+ * same content, so the drawing can be hidden in a narrow window.
  */
 export function renderPicture(shown: ShownCall): string {
   if (!shown.objects.some(({ effect }) => effect !== undefined)) return ''

@@ -5,8 +5,9 @@ import { CSRF_FIELD } from '../check-request.js'
 import { showName } from '../layout/person.js'
 
 /**
- * Renders the button with which an admin revokes a request. It has to be opened before it can be pressed, because
- * without scripts nothing else can ask back. `back` names the page to which the form leads back (`readBack`).
+ * Renders the button with which an admin revokes a request. The button must be unfolded before it can be pressed,
+ * because a page without scripts cannot ask for a confirmation. `back` names the page to which the form returns
+ * (`readBack`).
  */
 export function renderRevoke(
   { request, state }: AskedApproval,

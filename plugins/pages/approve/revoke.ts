@@ -5,15 +5,15 @@ import { titleOf } from '../../../tools/define.js'
 import { isApprovalId } from '../check-request.js'
 import type { Notice } from '../layout/page-layout.js'
 
-/** Returns the text that names a place in the list of all live requests, for its address. */
+/** Returns the text by which a URL refers to a position in the list of all live requests. */
 export const writePlace = ({ expiresAt, id }: ApprovalPlace): string => `${expiresAt}.${id}`
 
 /** Maximum number of digits of a time in milliseconds since the epoch. */
 const LONGEST_TIME = 15
 
 /**
- * Reads the place after which a page of the list of all live requests begins. Returns null for the first page. Throws
- * ToolError `invalid_argument` for any text that `writePlace` does not write.
+ * Reads the position after which a page of the list of all live requests begins. Returns null for the first page.
+ * Throws ToolError `invalid_argument` for any text that `writePlace` does not write.
  */
 export function readPlace(text: unknown): ApprovalPlace | null {
   if (text === undefined || text === '') return null
@@ -24,8 +24,8 @@ export function readPlace(text: unknown): ApprovalPlace | null {
 }
 
 /**
- * Reads from the form of a revocation the path to which it leads back, without the base path; null for the page of the
- * request. Throws ToolError `invalid_argument` for a place that `readPlace` cannot read.
+ * Reads from a submitted revocation the path to which the browser returns, without the base path. Null stands for the
+ * page of the request. Throws ToolError `invalid_argument` for a position that `readPlace` cannot read.
  */
 export function readBack(body: unknown): string | null {
   const { to, after } = (body ?? {}) as Record<string, unknown>
@@ -35,7 +35,7 @@ export function readBack(body: unknown): string | null {
   return place === null ? '/approve/all' : `/approve/all?after=${writePlace(place)}`
 }
 
-/** Returns the notice for the person who pressed the button. */
+/** Returns the notice that tells the admin the outcome of the revocation. */
 export function noticeOfRevocation(won: boolean, { request, state }: AskedApproval): Notice {
   const call = `“${titleOf({ name: request.tool })}”`
   if (won) return { kind: 'good', title: 'Revoked', text: `The call ${call} does not run with this request.` }

@@ -73,11 +73,11 @@ export const showRemarks = ({ warnings, kept }: Pick<AppliedFiles, 'warnings' | 
     ...kept.map(({ difference, why }) => `Not deleted: ${whatOf(difference)}, because ${why}.`),
   ].map(escapeText)
 
-/** Says that a guardrail of the operator forbids to apply the files. */
+/** Returns the lines that say that a guardrail forbids applying the files. */
 export const showRefusal = (refusal: Error | null): string[] =>
   refusal === null ? [] : [escapeText(`Applying this to the draft is refused: ${refusal.message}`)]
 
-/** Says what a command that failed half-way has written. */
+/** Returns the lines that say what a command wrote before it failed half-way. */
 export function showHalf({ written, stopped, notWritten }: Applied): string[] {
   const half = (stopped === undefined ? [] : [stopped]).map(({ what, done, of, isUncertain }) => {
     const unknown = isUncertain ? '; of the next one it is not known' : ''

@@ -16,8 +16,8 @@ interface Reading {
 }
 
 /**
- * Gives all functions of a tool a limited client if their caller reads only inside of the caller's scopes. It is applied
- * where a tool is completed, so that the functions get it in whichever thread they run.
+ * Makes all functions of a tool use a limited client if their caller may read only inside the caller's scopes. This is
+ * done where a tool is completed, so that it applies in whichever thread the functions run.
  */
 export function limitReads<T extends Reading>(tool: T): T {
   if (!tool.requiresPce) return tool
@@ -32,11 +32,13 @@ export function limitReads<T extends Reading>(tool: T): T {
 
 async function limitContext(tool: Reading, context: ToolContext, scopes: CallerScopes): Promise<ToolContext> {
   if (context.pce === null) return context
-  // Most servers limit nobody's reading, and a stdio server starts often.
+  // This code is loaded only when it is needed, because most servers limit nobody's reading, and stdio servers start
+  // often.
   const { limitClient } = await import('../../../domain/scopes/limit-client.js')
   const extent = tool.effect === 'read' && tool.reads === 'shown' ? 'shown' : 'judged'
   const pce = limitClient(context.pce, scopes, extent, () => context.signal)
-  // The signals of a context are getters, which a spread would call.
+  // The descriptors are copied instead of the object being spread, because a spread would call the getters of the
+  // context's signals.
   const own = Object.getOwnPropertyDescriptors(context)
   return Object.defineProperties({} as ToolContext, { ...own, pce: { value: pce, enumerable: true } })
 }

@@ -30,8 +30,8 @@ const MOST_THROUGH_SET = 30
 const THROUGH_SET = 'The rule stays as it is; the scopes of its rule set change, or whether that is enabled.'
 
 /**
- * Adds to the objects of an approval page what observed traffic says about the change of each, and says what was looked
- * at. If it is not known, it says why. Without evidence (null), returns nothing.
+ * Adds to the objects of an approval page what observed traffic says about the change of each object, or why that is
+ * not known, and describes the traffic that was examined. Returns nothing without evidence (null).
  */
 export function showEvidenceOnPage(
   objects: readonly ShownObject[],

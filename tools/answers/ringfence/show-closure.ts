@@ -78,7 +78,7 @@ export const ClosureOutput = Type.Object({
   ...DryRunOutput,
 })
 
-/** The number of rows of a list that an answer shows unless the caller wants another. */
+/** The default number of rows that an answer shows of each list. */
 export const SHOWN_ROWS = 15
 /** Maximum number of rules whose requests a dry run lists. A confirmation covers all of them nevertheless. */
 const MOST_REQUESTS = 10
@@ -180,7 +180,7 @@ function countDestinations(destinations: ReadonlyMap<string, Record<ClosureFate,
   return Object.fromEntries(Object.entries(counts).sort(([a], [b]) => compareTexts(a, b)))
 }
 
-/** Returns the requests of the plan. Braces mark what the PCE will assign to a new rule set. */
+/** Returns the requests of the plan. Braces stand for ids that the PCE will assign to a new rule set. */
 function requestsOf(orgId: string, { body, existing, missing }: PreparedClosure) {
   const sets = `/orgs/${orgId}/sec_policy/draft/rule_sets`
   const parent = existing === null ? `${sets}/{new}` : toDraftHref(existing.href)

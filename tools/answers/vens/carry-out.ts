@@ -50,7 +50,7 @@ export const venChoiceInput = (most: number) => ({
 type Arguments = VenChoice & WindowChoice & { dry_run?: boolean }
 type Ctx = ToolContext<true>
 
-/** What a call asks for: the action, the arguments that select VENs, and the maximum number of VENs. */
+/** A requested action on VENs: the action, the arguments that select the VENs, and the maximum number of VENs. */
 export interface VenCall {
   action: VenAction
   args: Arguments
@@ -68,7 +68,8 @@ export async function carryOut(ctx: Ctx, call: VenCall): Promise<Static<typeof V
   }
   // Only a preview or a dry run uses the window; a real run checks it, so that an invalid one is always rejected.
   chooseWindow(ctx.now(), args, MODE_CHANGE_DAYS)
-  // The VENs are read again, directly before the first write.
+  // The VENs are read again directly before the first write, because they may have changed since the call was
+  // confirmed.
   const vens = await chooseVens(ctx, args, most)
   requireBound(args, vens.length)
   const text = 'The VENs, or their state, have changed since the call was confirmed. Nothing was written.'
@@ -84,7 +85,7 @@ export async function preview(ctx: Ctx, call: VenCall): Promise<Preview> {
   return { ...previewAction(planned, isDryRun), boundTo }
 }
 
-/** Returns what `boundTo` of a preview would be now. */
+/** Returns the value that `boundTo` would have in a preview made now. */
 export async function boundTo(ctx: Ctx, call: VenCall): Promise<string> {
   return call.args.dry_run === true ? DRY_RUN_BINDING : digestVens(call.action, await choose(ctx, call))
 }

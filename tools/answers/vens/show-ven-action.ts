@@ -65,7 +65,7 @@ const VERBS = {
   report: ['be asked for a support report', 'Asked for a support report'],
 } as const satisfies Record<VenAction['kind'], readonly [string, string]>
 
-/** What has to be known about each action, and what is only assumed (P104, P124, P125, P126). */
+/** What the person who confirms an action should know about it, and what is only assumed (P104, P124, P125, P126). */
 const NOTES: Readonly<Record<VenAction['kind'], readonly string[]>> = {
   suspend: [
     'This is the mark at the PCE. The VEN itself is suspended on its host (illumio-ven-ctl suspend); until then it goes on enforcing, and what is said of traffic holds from then on.',
@@ -106,7 +106,10 @@ export const VenActionOutput = Type.Object({
 })
 type Output = Static<typeof VenActionOutput>
 
-/** A planned action with its effect on observed traffic: a sentence if it is not known, null if there is none to judge. */
+/**
+ * A planned action with its effect on observed traffic. The effect is a sentence if it is not known, and null if the
+ * action has none that could be judged.
+ */
 export interface PlannedAction {
   action: VenAction
   vens: readonly ChosenVen[]
@@ -276,7 +279,7 @@ function countEnforcing({
 }: Pick<PlannedAction, 'action' | 'vens'>): Pick<Output, 'enforcing' | 'enforcing_not_known'> {
   if (!changesEnforcement(action)) return {}
   const known = toActOn(action, vens)
-    // One that is suspended already has nothing to lose.
+    // A VEN that is suspended already enforces nothing, so its workload loses no enforcement.
     .filter(({ status }) => action.kind === 'resume' || status !== 'suspended')
     .map(enforces)
   const unknown = known.filter((one) => one === null).length
