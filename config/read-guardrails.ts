@@ -29,7 +29,10 @@ export function readGuardrails(reading: Reading): { guardrails?: GuardrailsConfi
 
 const OVERRIDE = 'MCP_FREEZE_OVERRIDE'
 
-/** Reports MCP_FREEZE_OVERRIDE as a fault where no person approves calls, because two could not override a freeze. */
+/**
+ * Reports MCP_FREEZE_OVERRIDE as a fault if no person approves calls, because then there are no two persons who could
+ * override a freeze.
+ */
 export function refuseOverride({ env, faults }: Reading): void {
   if (!env[OVERRIDE] || env[OVERRIDE] === 'off') return
   faults.push({
@@ -38,7 +41,10 @@ export function refuseOverride({ env, faults }: Reading): void {
   })
 }
 
-/** Reads MCP_PROTECTED, labels separated by commas. Nothing is guessed: an operator relies on the protection. */
+/**
+ * Reads MCP_PROTECTED, a list of labels separated by commas. An entry that is unclear is a fault, because the operator
+ * relies on the protection.
+ */
 function readProtected(reading: Reading): ProtectedLabel[] | undefined {
   const name = 'MCP_PROTECTED'
   if (!reading.env[name]) return undefined

@@ -22,26 +22,26 @@ export interface ShownField {
   after?: unknown
 }
 
-/** Observed traffic from one application, host or address to another one that a change would cut or let pass. */
+/** Observed traffic between two applications, hosts or addresses that a change would cut or allow. */
 export interface ShownTraffic {
   source: string
   destination: string
   /** The busiest ports, such as `443/tcp`. */
   ports: string[]
   connections: number
-  /** The effect of the change on it, in words: `would be cut`. */
+  /** The effect of the change on the traffic, in words: `would be cut`. */
   effect: string
-  /** The last day (UTC) on which it was seen, YYYY-MM-DD. */
+  /** The last day (UTC) on which the traffic was seen, YYYY-MM-DD. */
   last_seen?: string
 }
 
 /** What observed traffic says about the change of one object. The digest of the call does not cover it. */
 export interface ShownEvidence {
-  /** A sentence, which also says if it is not known. */
+  /** A sentence about the traffic, or about the reason why nothing is known. */
   says: string
-  /** The busiest traffic of which the sentence speaks. */
+  /** The busiest of the traffic that the sentence is about. */
   traffic?: ShownTraffic[]
-  /** Total number of such pairs of source and destination, if more than `traffic` holds. */
+  /** Total number of pairs of source and destination; present if `traffic` has only some of them. */
   traffic_total?: number
 }
 
@@ -127,8 +127,8 @@ export interface ShownCall {
    */
   referred_left_out?: number
   /**
-   * What observed traffic was looked at for the `evidence` of the objects, or why it is not known, in sentences; absent
-   * if it was not looked for. `read_at` is the time (RFC 3339, UTC) of the look.
+   * Sentences that say which observed traffic was examined for the `evidence` of the objects, or why it is not known;
+   * absent if it was not requested. `read_at` is the time (RFC 3339, UTC) at which it was examined.
    */
   evidence?: { read_at: string; says: string }
   /** Objects that the call did not name but on which the named objects depend. */
@@ -234,7 +234,7 @@ export interface AskedApproval {
   state: ApprovalState
   /** The decision, which is kept in all later states; null if nobody has decided. */
   decision: ApprovalDecision | null
-  /** The first approval of a call that needs two; null if there is none. It decides nothing alone. */
+  /** The first approval of a call that needs two; null if there is none. It alone decides nothing. */
   first: ApprovalDecision | null
 }
 
@@ -266,28 +266,28 @@ export interface ApprovalDesk {
    */
   waitingFor(person: Identity): Promise<{ total: number; approvals: AskedApproval[] }>
   /**
-   * Returns the requests of everybody that wait for a decision, or were approved and not used yet, in the order of their
-   * expiry: those that follow `after`, or the first ones; at most 25. Rejects with ToolError `forbidden` unless the
-   * person has the role admin.
+   * Returns the requests of all callers that wait for a decision, or were approved and not used yet. They are in the
+   * order of their expiry. At most 25 are returned: those after `after`, or the first ones. Rejects with ToolError
+   * `forbidden` unless the person has the role admin.
    */
   live(person: Identity, after: ApprovalPlace | null): Promise<LiveApprovals>
-  /** Returns true if the person may revoke the request: admins may revoke what has not ended. */
+  /** Returns true if the person may revoke the request. Admins may revoke every request that has not ended. */
   mayRevoke(approval: AskedApproval, person: Identity): boolean
   /**
-   * Ends a request, or an approval that was not used yet. Of this and the beginning of the call, in any processes, one
-   * comes first and excludes the other. Resolves with the state that counts, as soon as its audit entry is on disk; `won`
-   * is false if it had ended before. Rejects with ToolError `not_found`, `forbidden`, `audit_unavailable` and
-   * `confirm_unavailable` as `decide` does.
+   * Ends a request, or an approval that was not used yet. Revoking and running the call exclude each other: across all
+   * processes, whichever comes first counts. Resolves with the state that counts, as soon as its audit entry is on
+   * disk; `won` is false if the request had ended before. Rejects with ToolError `not_found`, `forbidden`,
+   * `audit_unavailable` and `confirm_unavailable` as `decide` does.
    */
   revoke(id: string, by: Identity, from: DecisionOrigin): Promise<{ won: boolean; approval: AskedApproval }>
   partOf(request: ApprovalRequest, person: Identity): ApprovalPart
   /**
    * Records a decision. If several decisions arrive, from any browser tab and at any replica, only the first one
-   * counts. Of a call that needs two persons, the first approvals of two people count, and the first denial; a second
-   * approval of the same person changes nothing. Resolves with what counts (`won` if it is this decision), as soon as its
-   * audit entry is on disk. Rejects with ToolError
-   * `not_found` if the request does not exist or is not visible to this person, `forbidden` if they may see it but not
-   * decide, `approval_expired`, `audit_unavailable` and `confirm_unavailable`.
+   * counts. If a call needs two persons, the first approvals of two people count, or the first denial; a second
+   * approval by the same person changes nothing. Resolves with the decision that counts (`won` if it is this one), as
+   * soon as its audit entry is on disk. Rejects with ToolError `not_found` if the request does not exist or is not
+   * visible to this person, `forbidden` if they may see it but not decide, `approval_expired`, `audit_unavailable` and
+   * `confirm_unavailable`.
    */
   decide(
     id: string,
@@ -299,7 +299,7 @@ export interface ApprovalDesk {
 /** One page of the list of all requests that can still lead to a run of their call. */
 export interface LiveApprovals {
   approvals: AskedApproval[]
-  /** The place after which the next page begins; null if this page is the last one. */
+  /** The position after which the next page begins; null if this page is the last one. */
   next: ApprovalPlace | null
 }
 

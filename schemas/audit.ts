@@ -14,10 +14,10 @@ export interface AuditFacts {
   approval?: ApprovalEvent
   /** The caller who made the call. Present in entries about another person's decision on the call. */
   asked_by?: Owner
-  /** The person who approved the call, and the one who did so before, if it needed two. */
+  /** The person who approved the call; if it needed two approvals, also the person who gave the first one. */
   approved_by?: Owner
   first_approved_by?: Owner
-  /** The guardrails that only two persons override, in the entries about their approval of a call. */
+  /** The guardrails that only two persons can override, in the entries about such an approval. */
   overrides?: readonly TouchedGuardrail[]
   /**
    * The object outside the caller's scopes because of which the call was refused, and the condition that the object

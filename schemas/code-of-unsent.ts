@@ -10,7 +10,7 @@ const UNSENT: Readonly<Record<string, ErrorCode>> = {
 }
 
 /**
- * Returns the error code for a change that this server did not send to the PCE (PceError `write_refused`). Without a
- * reason, it would have been outside of the caller's scopes.
+ * Returns the error code for a change that this server did not send to the PCE (PceError `write_refused`). If the error
+ * has no reason, the change was outside of the caller's scopes.
  */
 export const codeOfUnsent = ({ reason }: { reason?: string }): ErrorCode => UNSENT[reason ?? ''] ?? 'out_of_scope'

@@ -299,7 +299,7 @@ export interface StateFileConfig {
   issuer?: string
 }
 
-/** The settings of a command that also opens what users' PCE keys are sealed in, if it is given the keys. */
+/** The settings of a command that can also open users' sealed PCE credentials, if it is given the keys. */
 export interface StateKeysConfig extends StateFileConfig {
   /** The key-encryption key, 32 bytes; absent in shared mode, or if MCP_KEK is not set. */
   kek?: Buffer

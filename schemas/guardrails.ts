@@ -43,29 +43,34 @@ export interface ClockTime {
 }
 
 /**
- * A guardrail that limits a call by a number or a time, for people who look at the call. It is JSON, because it is stored
- * with questions about calls and is a part of answers.
+ * A guardrail that limits a call by a number or by time, as it is shown to people. It is stored together with questions
+ * about calls and is part of answers, so it is plain JSON.
  */
 export interface TouchedGuardrail {
   readonly guardrail: Exclude<GuardrailCode, 'protected'>
-  /** What the call does to it, and what follows, in sentences. */
+  /** Sentences about how the call touches the guardrail, and what follows from that. */
   readonly message: string
   /** True if the call runs only after two persons have approved it. */
   readonly needs_two_persons: boolean
-  /** Number of workloads that the call affects, null if it is not known, and the largest number that is allowed. */
+  /** Number of workloads that the call affects (null if it is not known), and the maximum number that is allowed. */
   readonly workloads_affected?: number | null
   readonly max_workloads_affected?: number
-  /** The window of the freeze as the operator wrote it, and the end of the freeze (RFC 3339); null if none is in sight. */
+  /**
+   * The window of the freeze as the operator wrote it, and the end of the freeze (RFC 3339); null if its end is not
+   * known.
+   */
   readonly window?: string
   readonly frozen_until?: string | null
 }
 
-/** What no call may do, whoever makes it. Absent fields limit nothing. */
+/** The operator's limits for every call, whoever makes it. Absent fields limit nothing. */
 export interface GuardrailsConfig {
   readonly protectedLabels?: readonly ProtectedLabel[]
   readonly freezes?: readonly FreezeWindow[]
   /** Maximum number of workloads that one call may affect. */
   readonly maxWorkloads?: number
-  /** True if two persons may override a freeze (MCP_FREEZE_OVERRIDE). Needs approval by a person. */
+  /**
+   * True if two persons may override a freeze (MCP_FREEZE_OVERRIDE). This requires that people approve calls on a page.
+   */
   readonly freezeOverride?: true
 }

@@ -1,9 +1,9 @@
 import type { TouchedGuardrail } from './guardrails.js'
 
 /**
- * Returns true if what two persons have approved covers a guardrail that a call, or one of its requests, touches: the same
- * freeze, which is the one with the same end, and no more workloads than they were shown. Who approved a number that is
- * not known has approved any.
+ * Returns true if the approval of two persons covers a guardrail that a call, or one of its requests, touches. A freeze
+ * must be the same one: it has the same end or, if no end is known, the same window. The number of workloads must not
+ * exceed the number that the persons were shown; if that number was not known, their approval covers any number.
  */
 export const isOverridden = (overrides: readonly TouchedGuardrail[], touched: TouchedGuardrail): boolean =>
   overrides.some((one) => {

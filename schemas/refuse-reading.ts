@@ -1,6 +1,6 @@
 import { ToolError } from './errors.js'
 
-/** Returns the error for a question that is refused because the caller may read only parts of the PCE. */
+/** Returns the error for a question that a caller with limited reading may not ask. */
 export const refuseReading = (message: string, scopes: readonly string[]): ToolError =>
   new ToolError(
     'out_of_scope',

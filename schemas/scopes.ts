@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 
 /**
- * The types of objects without a scope that an entry may allow creating, by the path segments of their hrefs. A new
- * object of these types changes no decision: nothing names it yet.
+ * The types of objects without a scope that an entry may permit to be created, by the path segment of their hrefs.
+ * Creating such an object changes no decision, because no rule names it yet.
  */
 export const CREATABLE = ['ip_lists', 'label_groups', 'labels', 'pairing_profiles', 'services'] as const
 export type Creatable = (typeof CREATABLE)[number]
@@ -15,7 +15,10 @@ const Scope = Type.Record(Name, Type.Union([Name, Type.Array(Name, { minItems: 1
     'Labels that all hold, by key: one value, or several of which one holds. labelgroup:NAME is a label group of that key.',
 })
 
-/** How much people read: everything that their role may, or only objects and flows with an end inside their scopes. */
+/**
+ * What people may read: everything that their role permits, or only objects inside their scopes and flows with an end
+ * inside.
+ */
 const reads = (description: string) =>
   Type.Optional(Type.Union([Type.Literal('all'), Type.Literal('scoped')], { description }))
 
@@ -54,7 +57,9 @@ export const ScopesFile = Type.Object(
 )
 export type ScopesFile = Static<typeof ScopesFile>
 
-/** One scope of a caller: for each label key, the values (or `labelgroup:NAME`) of which an object must have one. */
+/**
+ * One scope of a caller. For each label key, it has values (or `labelgroup:NAME`); an object inside has one of them.
+ */
 export interface ScopeGrant {
   readonly labels: Readonly<Record<string, readonly string[]>>
   /** True if rules inside of the scope may have sources outside of it. */
@@ -62,16 +67,16 @@ export interface ScopeGrant {
 }
 
 /**
- * What a caller may write to, and perhaps read: the union over the caller's groups. If neither `everything` is true nor a grant exists,
- * the caller may write nothing.
+ * What a caller may write to and, possibly, read. It combines the scopes of all the caller's groups. If `everything` is
+ * false and there are no grants, the caller may write nothing.
  */
 export interface CallerScopes {
   readonly everything: boolean
   readonly grants: readonly ScopeGrant[]
   readonly create: readonly Creatable[]
   /**
-   * Present if answers are limited to objects and flows with an end inside of the grants: the grants for people, one text
-   * for each. Never together with `everything`.
+   * Present if answers are limited to objects inside of the grants and flows with an end inside. It describes each
+   * grant in words. Never present together with `everything`.
    */
   readonly readsOnly?: readonly string[]
 }

@@ -106,7 +106,7 @@ export interface ApprovalRow {
   expiresAt: number
 }
 
-/** The place of an approval in the order of expiry. */
+/** The position of an approval in the order of expiry. */
 export type ApprovalPlace = Pick<ApprovalRow, 'expiresAt' | 'id'>
 
 /**
@@ -136,18 +136,18 @@ export interface Approvals {
     most: { inAll: number; ofEach: number; except?: readonly string[] },
   ): Promise<{ total: number; rows: ApprovalRow[] }>
   /**
-   * Returns up to `limit` approvals of all owners that have neither ended nor expired, decided or not, in the order of
-   * their expiry: those that follow `after`, or the first ones.
+   * Returns up to `limit` approvals of all owners that have neither ended nor expired, whether decided or not. They are
+   * in the order of their expiry, beginning after `after` or with the first one.
    */
   live(after: ApprovalPlace | null, limit: number): Promise<ApprovalRow[]>
   /**
-   * Stores a decision about an open question if it is the first decision about it and, where `after` is given, if this is
-   * the first approval that is stored. Resolves with true if it was stored, as soon as it is on disk.
+   * Stores a decision about an open question, if it is the first decision about it and, if `after` is given, this is
+   * still the stored first approval. Resolves with true if it was stored, as soon as it is on disk.
    */
   decide(id: string, decision: string, after?: string): Promise<boolean>
   /**
-   * Stores the first of two approvals of an open question, which stays open. Resolves with true if there was none, as
-   * soon as it is on disk.
+   * Stores the first of two approvals of an open question, which stays open. Resolves with true if there was no first
+   * approval before, as soon as this one is on disk.
    */
   approveFirst(id: string, decision: string): Promise<boolean>
   /**
@@ -241,30 +241,33 @@ export interface Revocations {
   all(): AsyncIterable<{ owner: Owner; revocation: Revocation }>
 }
 
-/** When a person used a server last, to within a few minutes, and under which name. */
+/** A person's last use of a server, accurate to a few minutes, and the person's name at that time. */
 export interface LastUse {
-  /** In milliseconds since the epoch. */
+  /** The time of the last use, in milliseconds since the epoch. */
   at: number
   /** The person's name according to the identity provider, if it gives one. */
   name?: string
 }
 
-/** When a person registered PCE credentials, in milliseconds since the epoch, and which version of them. */
+/**
+ * The time at which a person registered PCE credentials, in milliseconds since the epoch, and the version of these
+ * credentials.
+ */
 export interface Registration {
   version: string
   at: number
 }
 
-/** What the store knows of people beside their keys. None of it decides anything. */
+/** What the store knows about people, apart from their keys. Nothing is decided by it. */
 export interface People {
-  /** Returns null if the person was never seen, or before servers noted it. */
+  /** Returns the person's last use; null if the person has not been seen since servers began to note it. */
   lastUse(owner: Owner): Promise<LastUse | null>
   used(owner: Owner, use: LastUse): Promise<void>
-  /** Returns everybody who was seen, in a stable order. */
+  /** Returns all people who have been seen, in a stable order. */
   allUses(): AsyncIterable<{ owner: Owner; use: LastUse }>
   registered(owner: Owner, registration: Registration): Promise<void>
   registration(owner: Owner): Promise<Registration | null>
-  /** Forgets the person. Resolves with true if anything was known. */
+  /** Forgets a person. Resolves with true if anything was known about the person. */
   remove(owner: Owner): Promise<boolean>
 }
 

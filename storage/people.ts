@@ -14,8 +14,8 @@ export const namesOfPerson = ({ iss, sub }: Owner): string[] =>
   [USED, REGISTERED].map((prefix) => `${prefix}${JSON.stringify([iss, sub])}`)
 
 /**
- * Creates an accessor for what the state knows of people beside their keys (D296). Each fact is a note, which programs of
- * earlier releases ignore.
+ * Creates an accessor for what the state knows about people, apart from their keys (D296). Each fact is a note;
+ * programs of earlier releases ignore these notes.
  */
 export function people(notes: Notes): People {
   return {
@@ -45,7 +45,7 @@ export function people(notes: Notes): People {
   }
 }
 
-/** Reads a note as JSON. Returns an object without properties if it is none. */
+/** Reads a note as a JSON object. Returns an object without properties if the note contains anything else. */
 function readFacts(note: string | null): Record<string, unknown> {
   try {
     const found: unknown = JSON.parse(note ?? '{}')

@@ -5,12 +5,12 @@ const PREFIX = 'revoked '
 /** Maximum number of notes that are read at a time. */
 const PAGE = 500
 
-/** Returns the name of the note about the revocation of a person, which is different for every person. */
+/** Returns the name of the note about a person's revocation. It is different for every person. */
 export const nameOfRevocation = ({ iss, sub }: Owner): string => `${PREFIX}${JSON.stringify([iss, sub])}`
 
 /**
- * Creates an accessor for revocations (D282). Each is a note, which programs of earlier releases ignore, and which both
- * engines can read together with other data of a request.
+ * Creates an accessor for revocations (D282). Each revocation is a note. Programs of earlier releases ignore these
+ * notes, and both database engines can read them together with the other data of a request.
  */
 export function revocations(notes: Notes): Revocations {
   return {
@@ -26,7 +26,7 @@ export function revocations(notes: Notes): Revocations {
   }
 }
 
-/** Returns all notes whose name is `prefix` and an owner, in a stable order. */
+/** Returns all notes whose name is `prefix` followed by an owner, in a stable order. */
 export async function* ownersIn(
   notes: Pick<Notes, 'list'>,
   prefix: string,
@@ -52,7 +52,7 @@ export function readRevocation(note: string | null): Revocation | null {
     const { until, at, by } = JSON.parse(note) as Partial<Record<keyof Revocation, unknown>>
     if (typeof until === 'number' && typeof at === 'number' && typeof by === 'string') return { until, at, by }
   } catch {
-    // The note is not JSON, which the last line of this function answers.
+    // The note is not JSON. It is then treated by the last line of this function.
   }
   return { until: Infinity, at: 0, by: '' }
 }

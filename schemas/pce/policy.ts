@@ -47,7 +47,7 @@ export const TypedPendingChange = Type.Object({
 })
 export type TypedPendingChange = Static<typeof TypedPendingChange>
 
-/** The policy version that was created by a provisioning. */
+/** The policy version that a provisioning has created. */
 export const PolicyVersion = Type.Object({
   ...OBJECT_FIELDS,
   version: Type.Integer(),

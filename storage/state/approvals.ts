@@ -148,5 +148,8 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
   }
 }
 
-/** The SQL that removes first approvals of questions that are no longer kept, also of those that older programs removed. */
+/**
+ * The SQL that removes first approvals of questions that no longer exist, including questions that older programs have
+ * removed.
+ */
 const REMOVE_LEFT = 'DELETE FROM first_decisions WHERE id NOT IN (SELECT id FROM approvals)'
