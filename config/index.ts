@@ -163,7 +163,7 @@ export function readStateFile(given: Environment, found?: Findings): StateFileCo
   }
 }
 
-/** Reads what `readStateFile` reads and, in per_user mode, the keys of the keystore as far as they are set. */
+/** Reads the settings of `readStateFile` and, in per_user mode, those keys of the keystore that are set. */
 export function readStateKeys(given: Environment, found?: Findings): StateKeysConfig {
   const config = readStateFile(given, found)
   if (config.mode !== 'per_user') return config

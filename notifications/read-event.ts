@@ -80,7 +80,7 @@ const APPROVALS: Readonly<Record<string, string>> = {
   approved: 'given',
   approved_first: 'first_given',
 }
-/** The events about approvals of which nobody is told, because nothing has changed. */
+/** The events about approvals that cause no notification, because nothing has changed. */
 const UNTOLD: ReadonlySet<string> = new Set(['shown'])
 /** The error codes with which a call is refused because it exceeds a limit that the operator has set. */
 const LIMITS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['out_of_scope', 'protected', 'frozen', 'too_many_workloads'])

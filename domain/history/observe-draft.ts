@@ -34,7 +34,7 @@ const MOST_COMPARISONS = 3_000_000
 const TOO_MANY =
   'there are more changed rules, or is more traffic, than a call compares; call review-draft with its href'
 
-/** Traffic on one side of a change: what it takes away, or what it lets pass. */
+/** Traffic on one side of a change: what the change takes away, or what it allows. */
 export interface SideEvidence {
   connections: Readonly<Record<CutFate, number>>
   pairs: readonly ObservedPair[]

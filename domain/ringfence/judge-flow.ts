@@ -356,9 +356,9 @@ const changesAtSource = ({ atSource }: RuleAnswers): boolean =>
 
 /**
  * Returns whether an override deny rule applies at the destination, or at a source that enforces policy, once both are
- * in their new modes. The PCE reports only the stricter of their decisions, which hides the reason of the other one, so
- * the rules are evaluated too. The answer is undecided if rules and PCE disagree, or if draft and active policy
- * disagree.
+ * in their new modes. The PCE reports only the stricter of the two ends' decisions, and so hides the reason for the
+ * other one. Therefore the rules are evaluated too. The answer is undecided if the rules contradict the PCE's report,
+ * or if draft and active policy differ.
  */
 function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { destination, source, rules } = flow

@@ -136,8 +136,8 @@ export interface FlowEnds {
   /** Returns the addresses of all open ends. */
   openAddresses(): ReadonlySet<string>
   /**
-   * Sets `bearer` of all open ends, which are then no longer open. `bearerOf` returns the name of the workload that has
-   * an address, or null.
+   * Sets `bearer` of all open ends (see `isOpen`), which are then no longer open. `bearerOf` returns the name of the
+   * workload that has an address, or null.
    */
   close(bearerOf: (address: string) => string | null): void
 }

@@ -71,8 +71,8 @@ const slim = ({ href, name, hostname, status, ven_type, last_heartbeat_at, workl
   ({ href, name, hostname, status, ven_type, last_heartbeat_at, workloads }) as Ven
 
 /**
- * Finds the selected VENs that the PCE has not heard from since the given time. The last heartbeat that the VEN or its
- * workload shows decides (P78).
+ * Finds the selected VENs that the PCE has not heard from since the given time. What counts is the last heartbeat in
+ * the object of the VEN or of its workload (P78).
  * @param silentSince milliseconds since the epoch
  * @throws {IncompleteListError} if the PCE sent only a part of a list, the errors of label resolution, and those of the
  * PCE client.

@@ -58,8 +58,8 @@ export function createUseNotes({
 }
 
 /**
- * Returns true if the last write was less than the minimum interval ago. If the clock was set back since, a time in the
- * future does not count as recent.
+ * Returns true if the last write was less than the minimum interval ago. A time far in the future, which is possible if
+ * the clock was set back, does not count as recent.
  */
 const isRecent = (earlier: number | undefined, at: number): boolean =>
   earlier !== undefined && Math.abs(at - earlier) < REST_MS

@@ -159,7 +159,10 @@ function isEvident(description: string, name: string): boolean {
   )
 }
 
-/** The beginning of the description of `detail_level`; the instructions explain what is the same for all tools. */
+/**
+ * Descriptions of `detail_level` that begin like this are left out of tools/list, because the instructions explain the
+ * argument for all tools.
+ */
 const FULL = 'full: '
 
 /** Any JSON value. `{}` would mean the same, but converters reject it or take it for an object. */

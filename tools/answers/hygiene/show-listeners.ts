@@ -39,8 +39,8 @@ interface Gathered extends Listener {
 }
 
 /**
- * Groups listeners by port, protocol and process over all workloads. Listeners that nobody uses come first, then those
- * of which this is not known; within both groups, those on the most workloads come first.
+ * Groups listeners by port, protocol and process over all workloads. Unused listeners come first, then those that may
+ * be unused; within both groups, those on the most workloads come first.
  *
  * @param isCut true if not all traffic was read, so that a lack of traffic proves nothing.
  */
