@@ -84,7 +84,7 @@ export interface Adjacency {
 
 /** Builds the adjacency lists of the edges `from[i]` to `to[i]`. No edge may occur twice. */
 export function buildAdjacency(count: number, from: Uint32Array, to: Uint32Array): Adjacency {
-  // Grouping by target and then reversing produces ascending lists without sorting.
+  // The edges are grouped by target and then reversed, which produces ascending lists without sorting.
   return reverseAdjacency(gather(count, to, from))
 }
 

@@ -72,7 +72,9 @@ export function inEveryVersion(
   return withoutRepeats([replace(contents.active), planned])
 }
 
-/** Drops the first of two replacements if the second one has the same rules with the same meaning. */
+/**
+ * If two replacements of rules are given and both have the same rules with the same meaning, drops the first of them.
+ */
 export function withoutRepeats(replacements: Replacement[]): Replacement[] {
   const [one, other] = replacements.map(({ before, after }) => [...before, ...after])
   const isRepeated = one?.every((placed, at) => meansTheSame(placed, other?.[at])) === true

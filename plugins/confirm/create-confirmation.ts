@@ -62,7 +62,10 @@ export interface Confirmation extends ConfirmPort {
   close(): void
 }
 
-/** Creates the confirmation of a server or of the stdio program. The configuration determines how people are asked. */
+/**
+ * Creates the part of a server, or of the stdio program, that asks people to confirm calls. The configuration
+ * determines how they are asked.
+ */
 export function createConfirmation(options: ServerOptions | ClientOptions): Confirmation {
   if (options.config === undefined) {
     const states = createRequestStates({ audience: 'stdio', now: options.now })

@@ -80,7 +80,8 @@ const findProfile = ({ href, name }: Arguments, { pce, signal }: Ctx): Promise<P
   findObject(pce, 'pairing_profiles', { href, name }, signal)
 
 /**
- * Returns a digest of the profile, because a key is confirmed for what the profile does to machines that pair with it.
+ * Returns the digest to which a confirmation is bound. It covers the profile, because the person who confirms a new key
+ * agrees to what the profile does to machines that pair with it.
  */
 const bind = async ({ dry_run: dryRun }: Arguments, { signal }: Ctx, profile: PairingProfile): Promise<string> =>
   dryRun === true ? DRY_RUN_BINDING : digestContents([withoutUse(profile)], signal)
