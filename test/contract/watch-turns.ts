@@ -14,14 +14,14 @@ export interface Turns {
   longest: number[]
   /** How long all took. */
   computed: number
-  /** What `doOneUnit` took in the same thread, before the turns and after them. */
+  /** What `doOneUnit` took in the same thread, before the turns and after them: a mean of many. */
   unit: number
 }
 
 const EACH_MS = 5
 const MOST_KEPT = 5
 const NS_PER_MS = 1e6
-const UNITS = 10
+const UNITS = 20
 
 function computedMs(): number {
   const [ns] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')
@@ -38,17 +38,18 @@ function doOneUnit(): void {
   read.sort((a, b) => (a.href < b.href ? -1 : 1))
 }
 
-/** The time of some units, which is measured again and again, because a busy machine has slower processors. */
-function measureUnits(): number[] {
-  return Array.from({ length: UNITS }, () => {
-    const began = computedMs()
-    doOneUnit()
-    return computedMs() - began
-  })
+/**
+ * The mean time of a unit, which is measured again and again, because a busy machine has slower processors. Many units
+ * are measured at once: Linux may count the time of a running thread only at each tick, which is every 4 ms.
+ */
+function measureUnit(): number {
+  const began = computedMs()
+  for (let at = 0; at < UNITS; at++) doOneUnit()
+  return (computedMs() - began) / UNITS
 }
 
 if (isMainThread) {
-  let before = measureUnits()
+  let before = measureUnit()
   let longest: number[] = []
   let last = computedMs()
   let first = last
@@ -60,8 +61,8 @@ if (isMainThread) {
   createServer((socket) =>
     socket.on('data', () => {
       const computed = computedMs() - first
-      const after = measureUnits()
-      const unit = [...before, ...after].sort((a, b) => a - b)[UNITS]!
+      const after = measureUnit()
+      const unit = (before + after) / 2
       socket.write(`${JSON.stringify({ longest, computed, unit } satisfies Turns)}\n`)
       before = after
       longest = []
