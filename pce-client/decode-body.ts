@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { createGunzip, gunzip } from 'node:zlib'
 import { type AnswerBounds, JsonMeter, tooManyBytes } from './bound-answers.js'
 import { PceError } from './errors.js'
-import { inLargePlace, LARGE_BODY, shareTurn } from './take-turns.js'
+import { inLargePlace, LARGE_BODY, nextTurn, shareTurn } from './take-turns.js'
 
 const SLICE_BYTES = 256 * 1024
 /** The first bytes of every gzip file (RFC 1952). JSON, CSV and PDF files begin differently. */
@@ -109,7 +109,10 @@ async function unpackLarge(body: Buffer, bounds: Bounds): Promise<string> {
   } catch (error) {
     throw error instanceof PceError ? error : damaged()
   }
-  return Buffer.concat(pieces).toString('utf8')
+  await nextTurn()
+  const whole = Buffer.concat(pieces)
+  await nextTurn()
+  return whole.toString('utf8')
 }
 
 async function readLarge(body: Buffer, bounds: Bounds): Promise<string> {
@@ -119,6 +122,7 @@ async function readLarge(body: Buffer, bounds: Bounds): Promise<string> {
     await shareTurn()
     meter.take(body.subarray(at, at + SLICE_BYTES))
   }
+  await nextTurn()
   return body.toString('utf8')
 }
 

@@ -10,6 +10,7 @@ import { assembleClient, partsOf, type PceClient } from './client.js'
 import { PceApiError, PceError, PceIntegerError, type PceErrorCode } from './errors.js'
 import { classifyRequest } from './retry-policy.js'
 import { readSettings } from './settings.js'
+import { LARGE_BODY, nextTurn } from './take-turns.js'
 import {
   createResponse,
   type BodySink,
@@ -114,6 +115,8 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
           ...options,
           unparsed: true,
         })
+        // A text is copied to the other thread at once, which takes as long as reading it from the body did.
+        if (text.length > LARGE_BODY) await nextTurn()
         reply({ id, is: 'answer', answer: { status, headers, text, repeated } })
       } else {
         const sink = createParcels((message, transfer) => reply({ id, ...message }, transfer), controller.signal)

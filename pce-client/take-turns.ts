@@ -33,6 +33,12 @@ function beginNext(): void {
 }
 
 /**
+ * Resolves in the next turn of the event loop. Must be awaited between two steps on a large body that cannot be divided,
+ * so that they do not block the same turn.
+ */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/**
  * Size in bytes above which a body counts as large: large bodies are decompressed and parsed in short steps, and only a
  * few of them at the same time.
  */
