@@ -109,7 +109,7 @@ export const CALLS: Call[] = [
   { tool: 'resolve-policy', only: 'fits', costly: true, args: { application: 'payments|prod' } },
   { tool: 'review-draft', only: 'fits', costly: true, args: {} },
   { tool: 'retire-expired', only: 'fits', costly: true, args: { dry_run: true } },
-  { tool: 'plan-port-closure', only: 'fits', args: { services: ['PostgreSQL'], ...WEEK, dry_run: true } },
+  { tool: 'plan-port-closure', only: 'fits', costly: true, args: { services: ['PostgreSQL'], ...WEEK, dry_run: true } },
   { tool: 'identity-reach', only: 'fits', costly: true, args: WEEK },
   { tool: 'find-duplicate-workloads', only: 'fits', args: WEEK },
   { tool: 'find-stale-vens', only: 'fits', args: WEEK },
