@@ -5,7 +5,17 @@
  * modules that use packages are imported only after that.
  */
 import './ensure-install.mjs'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -100,6 +110,8 @@ async function runAll(names) {
 function scratchFolder() {
   if (!isInMemory('/dev/shm')) return tmpdir()
   const folder = mkdtempSync('/dev/shm/svc-mcp-test-')
+  // A database server runs as another user, who has to pass through to its own folder.
+  chmodSync(folder, 0o711)
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
