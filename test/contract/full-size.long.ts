@@ -22,7 +22,7 @@ import { CONTRACT, NAMES, namesOf } from '../surface/contract.js'
 import type { Waits } from './ask-health.js'
 import { CALLS, ESTATES, NOT_GROWING, type Estate } from './full-size-calls.js'
 import type { PolicySize } from './huge-policy.js'
-import { askOf, leastUnits, MOST_UNITS, readTurns, watchedAt } from './read-turns.js'
+import { askOf, MOST_UNITS, readTurns, watchedAt } from './read-turns.js'
 
 const IS_ALL = process.env.FULL_SIZE === 'all'
 
@@ -118,8 +118,7 @@ t.test('the main thread computes in short turns', { timeout: 3_600_000 }, async 
       for (const { tool, args, costly = false, only = estate, [estate]: expected } of CALLS) {
         if (only !== estate || (costly && !IS_ALL)) continue
         for (const role of rolesFor(tool, estate)) {
-          const callOnce = () => measure(tool, role, typeof args === 'function' ? args(answers) : args)
-          const { answer, units } = await (CONTRACT[tool]!.mutating ? callOnce() : leastUnits(callOnce))
+          const { answer, units } = await measure(tool, role, typeof args === 'function' ? args(answers) : args)
           answers[tool] = answer
           t.equal(answer.error, expected?.error, `${tool} (${role}): ${answer.preview_error ?? answer.message}`)
           if (expected !== undefined) t.ok(expected.says.test(JSON.stringify(answer)), `${tool} says ${expected.says}`)
