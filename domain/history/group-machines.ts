@@ -51,6 +51,13 @@ export interface Machines {
   unreadPods: string | null
 }
 
+/** Counts workloads by their enforcement mode. */
+export function countModes(machines: readonly Machine[]): Partial<Record<EndMode, number>> {
+  const modes: Partial<Record<EndMode, number>> = {}
+  for (const { mode } of machines) modes[mode] = (modes[mode] ?? 0) + 1
+  return modes
+}
+
 /** Reads all workloads, including Kubernetes workloads. Only the fields that a `Machine` needs are kept. */
 export async function readMachines(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,

@@ -14,7 +14,7 @@ import { countIpTables } from '../policy/ip-tables.js'
 import { namesOf, withUserGroups } from '../policy/name-references.js'
 import { countIntervals, uniteAddresses } from '../policy/name-addresses.js'
 import { workInTurns } from '../text/pace-work.js'
-import { labelsOf, readMachines, type Machine, type MachineClass, type Machines } from './group-machines.js'
+import { countModes, labelsOf, readMachines, type Machine, type MachineClass, type Machines } from './group-machines.js'
 import { draftHrefOf, loadPolicy, type ReadType, type WholePolicy } from './load-policy.js'
 import { divideRows, resolveRows, type ResolvedRows, type RowDirection, type RowPart } from './resolve-rows.js'
 import type { Virtual } from './resolve-sides.js'
@@ -154,12 +154,6 @@ const WHERE = { argument: 'rule_set' }
 function createMeant(subject: Subject): (one: MachineClass) => boolean {
   if ('ruleSet' in subject) return () => true
   return ({ end }) => subject.labels.every(({ key, value }) => end.labels[key] === value)
-}
-
-function countModes(members: readonly Machine[]): Partial<Record<EndMode, number>> {
-  const modes: Partial<Record<EndMode, number>> = {}
-  for (const { mode } of members) modes[mode] = (modes[mode] ?? 0) + 1
-  return modes
 }
 
 function describeNamed({ sharing }: Machines, all: readonly Machine[]): ResolvedPolicy['named'] {

@@ -1,3 +1,4 @@
+import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
 import { isInForce, rulesOf, type PolicySnapshot } from '../policy/load-snapshot.js'
 import type { PlacedRule } from '../policy/match-rules.js'
@@ -9,13 +10,15 @@ import type { AnyRule } from '../policy/rule-in-force.js'
 import type { RuleType } from '../policy/rule-type.js'
 import { quote } from '../text/escape-text.js'
 import type { Steps } from '../text/pace-work.js'
-import type { MachineClass, Machines } from './group-machines.js'
+import { countModes, type MachineClass, type Machines } from './group-machines.js'
 import { readRulePorts } from './read-rule-ports.js'
 import { createSideResolver, type Group, type Lack, type Side, type Virtual } from './resolve-sides.js'
 
 /** The direction of a row as seen from the workloads that enforce it. `both`: the row reads the same at both ends. */
 export const ROW_DIRECTIONS = ['inbound', 'outbound', 'both'] as const
 export type RowDirection = (typeof ROW_DIRECTIONS)[number]
+
+type ModeCounts = Readonly<Partial<Record<EndMode, number>>>
 
 /**
  * A rule or a part of it: it applies from every address in `source` to every address in `destination` on every service.
@@ -26,6 +29,8 @@ export interface ResolvedRow {
   source: AddressSet
   destination: AddressSet
   services: readonly string[]
+  /** The workloads that enforce the rule in this direction, counted by their enforcement mode of now. */
+  enforcedBy: ModeCounts
   /** Conditions of the rule that cannot be written as addresses or ports. */
   only: readonly string[]
   /** Whatever the rule names in addition to the addresses in `source` and `destination`. */
@@ -113,6 +118,7 @@ export function* resolveRows(
   const atAll = createSideResolver({ machines, policy, virtual, names })
   const rows: ResolvedRow[] = []
   const lacks: Partial<Record<Lack | 'conditions', number>> = {}
+  const modesOf = createModeCounter(machines)
   const classes = new Set<number>()
   const single = new Map<string, Group['single'][number]>()
   let [rules, cut, room] = [0, 0, MOST_INTERVALS]
@@ -139,9 +145,15 @@ export function* resolveRows(
       for (const at of named.classes) classes.add(at)
       for (const machine of named.single) single.set(machine.href, machine)
     }
-    const own = rowsOf(listed, sides, policy, names).filter(
-      (row) => direction === 'both' || row.direction === 'both' || row.direction === direction,
-    )
+    const enforcing = { inbound: sides.inbound.map(([, own]) => own), outbound: sides.outbound.map(([own]) => own) }
+    const own = rowsOf(listed, sides, policy, names)
+      .filter((row) => direction === 'both' || row.direction === 'both' || row.direction === direction)
+      .map((row) => ({
+        ...row,
+        enforcedBy: modesOf(
+          row.direction === 'both' ? [...enforcing.inbound, ...enforcing.outbound] : enforcing[row.direction],
+        ),
+      }))
     if (own.length === 0) continue
     rules += 1
     rows.push(...own)
@@ -151,6 +163,30 @@ export function* resolveRows(
     for (const kind of kinds) lacks[kind] = (lacks[kind] ?? 0) + 1
   }
   return { rows, rules, cut, lacks, named: { classes: [...classes], single: [...single.values()] } }
+}
+
+/**
+ * Creates a function that counts the workloads that these sides name by their enforcement mode, each workload once.
+ */
+function createModeCounter({ classes, byHref }: Machines): (sides: readonly Side[]) => ModeCounts {
+  const known = new Map<number, ModeCounts>()
+  const modesOfClass = (at: number): ModeCounts => {
+    const before = known.get(at)
+    if (before !== undefined) return before
+    const modes = countModes((classes[at] as MachineClass).machines)
+    known.set(at, modes)
+    return modes
+  }
+  return (sides) => {
+    const whole = new Set(sides.flatMap(({ named }) => named.classes))
+    const single = new Set(sides.flatMap(({ named }) => named.single))
+    const alone = [...single].filter(({ href }) => !whole.has(byHref.get(href)?.at ?? -1))
+    const sums: Partial<Record<EndMode, number>> = countModes(alone)
+    for (const at of whole)
+      for (const [mode, count] of Object.entries(modesOfClass(at)) as [EndMode, number][])
+        sums[mode] = (sums[mode] ?? 0) + count
+    return sums
+  }
 }
 
 /** Returns true if a side names anything, or may name something. */
@@ -177,7 +213,7 @@ function rowsOf(
   sides: Record<'inbound' | 'outbound', [Side, Side][]>,
   policy: PolicySnapshot,
   names: ReferenceNames,
-): ResolvedRow[] {
+): Omit<ResolvedRow, 'enforcedBy'>[] {
   const inbound = joinProducts(sides.inbound.map(toProduct))
   const outbound = joinProducts(sides.outbound.map(toProduct))
   const ids = new Set(inbound.map(idOf))

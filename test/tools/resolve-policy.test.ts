@@ -111,17 +111,52 @@ t.test('CSV has the same rows, quoted, and nothing in it is a formula', async (t
   t.equal(answer.rules, undefined)
   t.ok(answer.csv.endsWith('\r\n'))
   const lines: string[] = answer.csv.trimEnd().split('\r\n')
-  t.equal(lines[0], 'action,direction,source,destination,services,only,besides,rule_set,rule,href')
+  t.equal(
+    lines[0],
+    'action,direction,source,destination,services,only,besides,enforced_by,rule_set,rule,href,about,policy_version,resolved_at,row',
+  )
   t.equal(
     lines[2],
-    `allow,inbound,"192.168.0.0-192.168.0.6; 192.168.0.8-192.168.1.255",10.0.0.1-10.0.0.2,"443/tcp; 8000-8009/tcp",,,'=Pay,"Office to role=web, 443/tcp + 8000-8009/tcp",/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1`,
+    `allow,inbound,"192.168.0.0-192.168.0.6; 192.168.0.8-192.168.1.255",10.0.0.1-10.0.0.2,"443/tcp; 8000-8009/tcp",,,"full: 1; selective: 1",'=Pay,"Office to role=web, 443/tcp + 8000-8009/tcp",/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1,"rule set ""=Pay""",draft,2026-06-15T12:00:00.000Z,2 of 5`,
   )
   t.equal(lines.length, answer.rows_total + 1)
   const few = await bench.ok('resolve-policy', { rule_set: '=Pay', csv: true, fields: ['destination', 'source'] })
   t.same(few.csv.split('\r\n').slice(0, 2), [
-    'action,source,destination,only,besides',
-    'override_deny,10.0.1.1,"10.0.0.1-10.0.0.2; 10.0.0.9",,',
+    'action,source,destination,only,besides,about,policy_version,resolved_at,row',
+    'override_deny,10.0.1.1,"10.0.0.1-10.0.0.2; 10.0.0.9",,,"rule set ""=Pay""",1,2026-06-15T12:00:00.000Z,1 of 5',
   ])
+})
+
+t.test('a CSV file says which policy it shows, of when, and whether rows are missing in it', async (t) => {
+  const bench = await startBench(t, { estate: ESTATE })
+  const file: string[] = []
+  let cursor: string | undefined
+  do {
+    const args = { ...PAY, csv: true, direction: 'inbound', fields: ['enforced_by'], max_results: 3 }
+    const page: Json = await bench.ok('resolve-policy', { ...args, ...(cursor && { cursor }) })
+    file.push(...page.csv.trimEnd().split('\r\n').slice(1))
+    cursor = page.next_cursor
+  } while (cursor !== undefined)
+  const end = (row: number) => `"""app=pay"" and ""env=prod"", inbound only",1,2026-06-15T12:00:00.000Z,${row} of 4`
+  t.same(file, [
+    `override_deny,,,"full: 2; selective: 1",${end(1)}`,
+    `allow,,,"full: 1; selective: 1",${end(2)}`,
+    // The same at either end: these are the workloads of both.
+    `allow,,,"full: 2; selective: 1",${end(3)}`,
+    `allow,"the program ""c:\\\\w3wp.exe""",,"full: 2; selective: 1",${end(4)}`,
+  ])
+  const { rules } = await bench.ok('resolve-policy', { ...PAY, detail_level: 'full' })
+  t.same(
+    rules.map(({ enforced_by: modes }: Json) => modes),
+    [
+      { full: 2, selective: 1 },
+      { full: 1, selective: 1 },
+      { full: 2, selective: 1 },
+      { full: 2, selective: 1 },
+      { full: 2, selective: 1 },
+    ],
+    'with detail full, JSON has the modes as well',
+  )
 })
 
 t.test('a line break in a name begins no row of the CSV', async (t) => {
@@ -129,8 +164,11 @@ t.test('a line break in a name begins no row of the CSV', async (t) => {
   estate.ruleSets[0]!.name = 'Pay "\r\n1\r\n'
   const bench = await startBench(t, { estate })
   const { csv, rows_total: total } = await bench.ok('resolve-policy', { ...PAY, csv: true, fields: ['rule_set'] })
-  const line = ',,,"Pay ""⟨U+000D⟩⟨U+000A⟩1⟨U+000D⟩⟨U+000A⟩"'
-  t.same(csv.split('\r\n').slice(0, 3), ['action,only,besides,rule_set', `override_deny${line}`, `allow${line}`])
+  const line = ',,,"Pay ""⟨U+000D⟩⟨U+000A⟩1⟨U+000D⟩⟨U+000A⟩",'
+  const [header, ...lines]: string[] = csv.split('\r\n')
+  t.equal(header, 'action,only,besides,rule_set,about,policy_version,resolved_at,row')
+  t.ok(lines[0]!.startsWith(`override_deny${line}`))
+  t.ok(lines[1]!.startsWith(`allow${line}`))
   t.equal(csv.split('\r\n').length, total + 2)
 })
 
@@ -233,7 +271,7 @@ t.test('many addresses are several rows, and pages have each of them once', asyn
   t.equal(pairs.size, 130 * 130)
   const { csv }: Json = await bench.ok('resolve-policy', { labels: ['app=web'], csv: true, detail_level: 'full' })
   const line = csv.split('\r\n')[1]
-  t.ok(line.length > 1_000 && line.endsWith('/sec_rules/1'), 'no line is clipped')
+  t.ok(line.length > 1_000 && line.endsWith(',1 of 9'), 'no line is clipped')
   t.equal(total, 9)
   t.ok(pages > 1)
 })

@@ -24,6 +24,7 @@ export const ResolvedRowOut = Type.Object({
   services: Type.Array(Type.String(), { description: '443/tcp …; all: every protocol' }),
   only: Type.Optional(Type.Array(Type.String(), { description: 'Matches only so; no address or port says it' })),
   besides: Type.Optional(Type.Array(Type.String(), { description: 'Also named, and in no address here' })),
+  enforced_by: Type.Optional(Counts('Workloads that enforce the rule there, by mode of now')),
   rule_set: Type.Optional(Text('Absent: an enforcement boundary')),
   rule: Type.Optional(Text('By labels and names')),
   href: Text('Of the rule'),
@@ -55,11 +56,11 @@ export const NotResolvedOut = Type.Object({
 })
 
 /**
- * Shows a row. The rule in words is included only if it was requested, because its labels repeat what the addresses
- * say.
+ * Shows a row. The rule in words, whose labels repeat what the addresses say, and the modes of the workloads that
+ * enforce it are included only if all was requested.
  */
-export function showRow({ row, source, destination }: RowPart, withRule: boolean): ResolvedRowOut {
-  const { action, direction, services, only, besides, ruleSet, rule, href } = row
+export function showRow({ row, source, destination }: RowPart, isWhole: boolean): ResolvedRowOut {
+  const { action, direction, services, enforcedBy, only, besides, ruleSet, rule, href } = row
   return {
     action,
     direction,
@@ -68,8 +69,9 @@ export function showRow({ row, source, destination }: RowPart, withRule: boolean
     services: [...services],
     ...(only.length > 0 && { only: [...only] }),
     ...(besides.length > 0 && { besides: [...besides] }),
+    ...(isWhole && { enforced_by: { ...enforcedBy } }),
     ...(ruleSet !== null && { rule_set: ruleSet }),
-    ...(withRule && { rule }),
+    ...(isWhole && { rule }),
     href,
   }
 }
@@ -79,12 +81,27 @@ const IN_CELL = '; '
 /** The line break of RFC 4180. */
 const LINE_END = '\r\n'
 
-/** Writes the given columns of a row as one line of CSV, including the line break. */
-export const writeRow = (row: ResolvedRowOut, columns: readonly (keyof ResolvedRowOut)[]): string =>
-  `${writeCsvLine(columns.map((column) => [row[column] ?? ''].flat().join(IN_CELL)))}${LINE_END}`
+/**
+ * What a line of the CSV says of the file: a file outlives the answer around it, so each line says which policy it is
+ * from and when it was made.
+ */
+const RECORD_COLUMNS = ['about', 'policy_version', 'resolved_at', 'row'] as const
+export type CsvRecord = Readonly<Record<(typeof RECORD_COLUMNS)[number], string>>
+
+/** Writes the given columns of a row, and what it says of the file, as one line of CSV, including the line break. */
+export const writeRow = (row: ResolvedRowOut, columns: readonly (keyof ResolvedRowOut)[], record: CsvRecord): string =>
+  writeLine([...columns.map((column) => writeValue(row[column])), ...RECORD_COLUMNS.map((column) => record[column])])
 
 /** Writes the header line of the CSV, including the line break. */
-export const writeHeader = (columns: readonly string[]): string => `${writeCsvLine(columns)}${LINE_END}`
+export const writeHeader = (columns: readonly string[]): string => writeLine([...columns, ...RECORD_COLUMNS])
+
+const writeLine = (cells: readonly string[]): string => `${writeCsvLine(cells)}${LINE_END}`
+
+function writeValue(value: ResolvedRowOut[keyof ResolvedRowOut]): string {
+  if (value === undefined || typeof value === 'string') return value ?? ''
+  const parts = Array.isArray(value) ? value : Object.entries(value).map(([mode, count]) => `${mode}: ${count}`)
+  return parts.join(IN_CELL)
+}
 
 const MEANINGS = {
   without_address: 'rules name these workloads; no row has them',

@@ -51,7 +51,8 @@ const output = Type.Object({
   ),
   csv: Type.Optional(
     Type.String({
-      description: 'The same rows as CSV (RFC 4180), each page with the header; "; " parts several values in a cell',
+      description:
+        'The same rows as CSV (RFC 4180), each page with the header; "; " parts several values in a cell; the last columns say what, of which version and when',
     }),
   ),
   truncated: Type.Boolean({ description: 'More follow' }),
@@ -152,8 +153,15 @@ export default defineTool({
       return { ...envelope, rules: shown, ...pagingOf(paging) }
     }
     const header = writeHeader(columns)
+    const record = {
+      about: direction === 'both' ? name : `${name}, ${direction} only`,
+      policy_version: envelope.policy_version,
+      resolved_at: new Date(ctx.now()).toISOString(),
+    }
     // Each line is measured in the form in which it is sent, including its line break.
-    const lines = rows.map((row) => ({ csv: writeRow(row, columns) }))
+    const lines = rows.map((row, at) => ({
+      csv: writeRow(row, columns, { ...record, row: `${slice.start + at + 1} of ${parts.length}` }),
+    }))
     const { rows: shown, paging } = await answerPage(NAME, filters, slice, lines, page, { ...envelope, csv: header })
     return { ...envelope, csv: [header, ...shown.map(({ csv: line }) => line)].join(''), ...pagingOf(paging) }
   },
