@@ -5,16 +5,20 @@ import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
 import type { ToolContext } from '../call.js'
 import { closingRule } from '../drafts/close-services.js'
 import type { LabelIndex } from '../inventory/labels.js'
+import { toDraftHref } from '../inventory/parse-href.js'
 import { portName } from '../inventory/protocols.js'
 import { applyChange } from '../policy/apply-change.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { noDisagreement, compareRecord } from '../policy/compare-record.js'
 import { decideEnds } from '../policy/decide-rows.js'
 import { createConnectionJudge, dropsBy, type EndJudge } from '../policy/judge-connection.js'
-import { rulesInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
-import { mayLetIn } from '../policy/match-rules.js'
+import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { portsOf, sharePorts, type PortRange } from '../policy/match-services.js'
 import { createPresentModes, type PresentModes } from '../policy/present-modes.js'
+import { nameRule } from '../policy/name-rule.js'
+import { namesOf } from '../policy/name-references.js'
+import { findRulesOn } from '../policy/rules-on-ports.js'
+import type { AnyRule } from '../policy/rule-in-force.js'
 import { readWholePolicy } from '../policy/read-whole-policy.js'
 import { createSilentEnds } from '../policy/silent-ends.js'
 import { anyOf, undecidedBecause, unknown, type Answer } from '../policy/three-valued.js'
@@ -70,6 +74,16 @@ export interface ExposedService {
   allowRules: number | null
 }
 
+/** An allow rule in force that lets risky services in at workloads. */
+export interface OpenRule {
+  href: string
+  ruleSet: string
+  /** The rule in one line, as `nameRule` names it. */
+  line: string
+  /** The names of the services of which it allows at least one port. */
+  services: readonly string[]
+}
+
 /** Observed traffic from one source to one destination that uses risky services and passes, or may pass. */
 export interface ExposedPair {
   source: string
@@ -84,6 +98,8 @@ export interface ExposedPair {
 export interface JudgedExposure {
   read: FlowsRead
   services: ExposedService[]
+  /** The allow rules that `allowRules` of the services counts; null if the policy could not be read. */
+  openRules: readonly OpenRule[] | null
   /**
    * The number of connections by what policy does with them. A connection counts once, even if several services include
    * its port.
@@ -160,14 +176,17 @@ export async function judgeExposure(
   const policy = await readWholePolicy({ pce, signal }, 'active', labels)
   const present = createPresentModes({ pce, signal, now: () => ctx.now() })
   await present.look(endsOf(groups))
-  const services = risky.map((one): ExposedService => ({
+  const open = policy && (await workInTurns(findOpenRules(policy, risky), signal))
+  const services = risky.map((one, at): ExposedService => ({
     ...one,
     connections: none(),
     remedies: {},
-    allowRules: policy && countAllowRules(policy, one.ports),
+    allowRules: open && open.filter(({ covers }) => covers.has(at)).length,
   }))
   const judged = await workInTurns(judgeGroups(groups, services, policy, present), signal)
-  return { read, services, ...judged, modes: present.notes(), isPolicyRead: policy !== null }
+  const openRules =
+    open && open.map(({ covers, ...rule }) => ({ ...rule, services: [...covers].map((at) => risky[at]!.service.name) }))
+  return { read, services, openRules, ...judged, modes: present.notes(), isPolicyRead: policy !== null }
 }
 
 const none = (): Record<Reached, number> => ({ by_rule: 0, by_mode: 0, not_enforced: 0, undecided: 0, stopped: 0 })
@@ -178,9 +197,22 @@ const toFilter = ({ proto, port, to_port: toPort }: PortRange) => ({
   ...(toPort !== null && { to_port: toPort }),
 })
 
-function countAllowRules(policy: PolicySnapshot, ports: readonly PortRange[]): number {
-  const rules = rulesInForce(policy, 'allow').filter((placed) => mayLetIn(placed, policy))
-  return rules.filter(({ rule }) => sharePorts(portsOf(rule.ingress_services, policy), ports)).length
+/** Finds the allow rules on these services, each with the positions of the services of which it allows a port. */
+function* findOpenRules(
+  policy: PolicySnapshot,
+  risky: readonly { ports: readonly PortRange[] }[],
+): Steps<(Omit<OpenRule, 'services'> & { covers: ReadonlySet<number> })[]> {
+  const names = namesOf(policy, () => undefined)
+  const all = risky.flatMap(({ ports }) => ports)
+  const found = []
+  for (const { placed, ruleSet } of findRulesOn([policy], all, 'allow')) {
+    yield
+    const rule = placed.rule as AnyRule
+    const own = portsOf(rule.ingress_services, policy)
+    const covers = new Set(risky.flatMap(({ ports }, at) => (sharePorts(own, ports) ? [at] : [])))
+    found.push({ href: toDraftHref(rule.href), ruleSet, line: nameRule(rule, names), covers })
+  }
+  return found
 }
 
 /**

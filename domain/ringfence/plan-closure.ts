@@ -10,11 +10,9 @@ import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { decideEnds, type DecidedWord } from '../policy/decide-rows.js'
 import { createCutJudge, keepJudges, type ComparedPolicies, type CutFate } from '../policy/judge-cut.js'
 import { createConnectionJudge } from '../policy/judge-connection.js'
-import { rulesInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
-import { portsOf, sharePorts, type PortRange } from '../policy/match-services.js'
-import { mayLetIn, type PlacedRule } from '../policy/match-rules.js'
+import type { PolicySnapshot } from '../policy/load-snapshot.js'
+import { portsOf, type PortRange } from '../policy/match-services.js'
 import type { PresentModes } from '../policy/present-modes.js'
-import type { RuleType } from '../policy/rule-type.js'
 import { createSilentEnds } from '../policy/silent-ends.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
@@ -333,30 +331,6 @@ function fateOf(fate: CutFate, { isConcerned, word }: { isConcerned: boolean; wo
   if (fate === 'draft_only') return 'blocked_already'
   if (isConcerned) return 'kept_by_exception'
   return word === 'allowed' ? 'kept_by_rule' : 'not_reached'
-}
-
-/**
- * Lists the rules of one type that are in force in the active policy or the draft and cover one of the ports, with
- * their rule sets. An allow rule takes precedence over a deny rule, and an override deny rule over both (P50). So
- * existing allow rules still let traffic in after a closure, and override deny rules block what the closure's allow
- * rules let in. Allow rules whose providers are addresses alone are left out: they are sent to sources only, so no
- * destination lets anything in by them.
- */
-export function findRulesOn(
-  { active, draft }: Baseline,
-  ports: readonly PortRange[],
-  type: RuleType,
-): { placed: PlacedRule; ruleSet: string; policy: PolicySnapshot }[] {
-  const found = new Map<string, { placed: PlacedRule; ruleSet: string; policy: PolicySnapshot }>()
-  for (const policy of [draft, active])
-    for (const ruleSet of policy.ruleSets)
-      for (const placed of rulesInForce({ ruleSets: [ruleSet], boundaries: [] }, type)) {
-        const id = toDraftHref((placed.rule as { href?: string }).href ?? '')
-        const shares = sharePorts(portsOf(placed.rule.ingress_services, policy), ports)
-        if (type === 'allow' && !mayLetIn(placed, policy)) continue
-        if (shares && !found.has(id)) found.set(id, { placed, ruleSet: ruleSet.name, policy })
-      }
-  return [...found].sort(([a], [b]) => compareTexts(a, b)).map(([, one]) => one)
 }
 
 /**

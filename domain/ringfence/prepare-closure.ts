@@ -17,6 +17,7 @@ import { nameCoverage, namePorts } from '../inventory/name-ports.js'
 import { withDetails } from '../inventory/pce-errors.js'
 import { createModeCount, type ModeGroup } from '../inventory/workloads.js'
 import { isInForce, loadSnapshot, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { findRulesOn, type RuleOnPorts } from '../policy/rules-on-ports.js'
 import { createPresentModes } from '../policy/present-modes.js'
 import { workInTurns } from '../text/pace-work.js'
 import { anything } from '../traffic/applications.js'
@@ -28,7 +29,6 @@ import { createConversationReader, type FlowsRead } from '../traffic/read-flows.
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { findOwnRuleSet } from './find-existing.js'
 import {
-  findRulesOn,
   findUses,
   judgeClosure,
   portsToClose,
@@ -70,12 +70,13 @@ export interface PreparedClosure {
   isAnyListMissing: boolean
   read: FlowsRead
   judged: JudgedClosure
-  open: ReturnType<typeof findRulesOn>
+  /** The allow rules of others on these services. They take precedence over the closure's deny rule (P50). */
+  open: RuleOnPorts[]
   /**
    * The override deny rules on these services, which take precedence over the closure's allow rules; empty if the
    * closure has none.
    */
-  overriding: ReturnType<typeof findRulesOn>
+  overriding: RuleOnPorts[]
   /** Number of rules in force that the rule set contains in addition to the plan. */
   besides: number
   /** The workloads with a VEN, by application and mode. */
@@ -191,6 +192,7 @@ export async function prepareClosure(ctx: Context, asked: ClosureAsked): Promise
     },
   )
   const totals = counted.totals()
+  const versions = [baseline.draft, baseline.active]
   return {
     body: bodyOf(name, named, existing),
     existing,
@@ -202,9 +204,9 @@ export async function prepareClosure(ctx: Context, asked: ClosureAsked): Promise
     isAnyListMissing: anyList === undefined,
     read,
     judged: await workInTurns(judgeClosure(groups, baseline, { deny, rules }, present), signal),
-    open: findRulesOn(baseline, ports, 'allow'),
+    open: findRulesOn(versions, ports, 'allow'),
     overriding:
-      rules.length > 1 || existing?.rules?.some(isInForce) ? findRulesOn(baseline, ports, 'override_deny') : [],
+      rules.length > 1 || existing?.rules?.some(isInForce) ? findRulesOn(versions, ports, 'override_deny') : [],
     besides: existing === null ? 0 : countBesides(rules, existing),
     groups: totals.groups,
     managedModes: totals.managed_only.enforcement_modes,

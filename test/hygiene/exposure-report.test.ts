@@ -125,6 +125,31 @@ t.test('what the PCE says, and how risky services are reached', async (t) => {
       { service: 'WinRM', severity: 'medium', connections: {}, allow_rules: 1 },
     ],
   )
+  t.same(answer.open_rules, [
+    {
+      services: ['RDP'],
+      rule_set: 'pay',
+      href: '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1',
+      rule: 'app=web to all workloads, RDP',
+    },
+    {
+      services: ['WinRM'],
+      rule_set: 'pay',
+      href: '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/2',
+      rule: 'app=crm to all workloads, 5986-6000/tcp',
+    },
+  ])
+  t.equal(answer.open_rules_total, 2)
+  const ports = [5987, 5988, 5989, 5990, 5991, 5992].map((port) => `${port}/tcp`)
+  const more = await bench.ok(TOOL, { services: ports, sections: ['open_rules'] })
+  t.same(
+    more.open_rules.map(({ services, services_total: total }: Json) => [services, total]),
+    [
+      [['RDP'], undefined],
+      [['WinRM', ...ports.slice(0, 4)], 7],
+    ],
+    'a rule for many services names the first',
+  )
   t.same(answer.connections, { by_rule: 2, by_mode: 16, not_enforced: 1, undecided: 0, stopped: 3 })
   t.same(
     answer.reached.map(({ from, to, ports, connections, by, would_protect: remedy }: Json) =>
@@ -296,7 +321,7 @@ t.test('a part can be asked for alone', async (t) => {
   const bench = await start(t)
   const answer = await bench.ok(TOOL, { sections: ['reached'] })
   t.equal(answer.reached.length, 5)
-  t.same(answer.sections_left_out, ['services', 'destinations', 'app_groups', 'vulnerable_workloads'])
+  t.same(answer.sections_left_out, ['services', 'open_rules', 'destinations', 'app_groups', 'vulnerable_workloads'])
   t.equal(answer.not_known, undefined)
   t.match(answer.summary, /Not known from this PCE: vulnerability_reports\.$/)
   t.same([answer.services, answer.app_groups], [undefined, undefined])

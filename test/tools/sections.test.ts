@@ -81,7 +81,7 @@ const ANALYSES: Record<string, { args: object; places: Place[] }> = {
   },
   'exposure-report': {
     args: { services: [{ port: 443, proto: 'tcp' }] },
-    places: same('services', 'destinations', 'reached', 'app_groups', 'vulnerable_workloads'),
+    places: same('services', 'open_rules', 'destinations', 'reached', 'app_groups', 'vulnerable_workloads'),
   },
   'compliance-check': { args: { ...SHOP, framework: 'pci-dss' }, places: [] },
 }

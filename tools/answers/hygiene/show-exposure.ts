@@ -6,6 +6,7 @@ import {
   type ExposedPair,
   type ExposedService,
   type JudgedExposure,
+  type OpenRule,
   type Remedy,
 } from '../../../domain/hygiene/judge-exposure.js'
 import { worstFirst, type ExposureFindings } from '../../../domain/hygiene/read-exposure.js'
@@ -24,7 +25,14 @@ import { showChosen, type Sections } from '../choose-sections.js'
 import { tellSilent } from '../tell-silent.js'
 
 /** The parts of exposure-report's answer from which a caller can choose. */
-export const EXPOSURE_PARTS = ['services', 'destinations', 'reached', 'app_groups', 'vulnerable_workloads'] as const
+export const EXPOSURE_PARTS = [
+  'services',
+  'open_rules',
+  'destinations',
+  'reached',
+  'app_groups',
+  'vulnerable_workloads',
+] as const
 
 const { window: _window, flows_truncated: _truncated, analysed: _analysed } = Reading
 const Reached = Counts(
@@ -90,6 +98,19 @@ export const ExposureOutput = Type.Object({
       { description: 'Worst first' },
     ),
   ),
+  open_rules: Type.Optional(
+    Type.Array(
+      Type.Object({
+        services: Type.Array(Type.String(), { description: 'Risky ones of which it lets a port in; 5 at most' }),
+        services_total: Type.Optional(Count('Where more')),
+        rule_set: Text('Its name'),
+        href: Text('Of the rule'),
+        rule: Text('In one line'),
+      }),
+      { description: 'The rules that allow_rules counts' },
+    ),
+  ),
+  open_rules_total: Type.Optional(Count('Shown or not; absent: not known')),
   destinations: Type.Optional(
     Type.Array(
       Type.Object({
@@ -198,6 +219,7 @@ export function showExposure(shown: Shown, detail: 'standard' | 'full', limits: 
       ...(judged !== null && {
         connections: { ...judged.connections },
         ...(Object.keys(judged.remedies).length > 0 && { would_protect: { ...judged.remedies } }),
+        ...(judged.openRules !== null && { open_rules_total: judged.openRules.length }),
         destinations_total: destinations.length,
         reached_total: pairs.length,
         ...describeReading(judged.read),
@@ -209,6 +231,9 @@ export function showExposure(shown: Shown, detail: 'standard' | 'full', limits: 
     {
       ...(judged !== null && {
         services: { total: services.length, rows: services.map(showService) },
+        ...(judged.openRules !== null && {
+          open_rules: { total: judged.openRules.length, rows: judged.openRules.map(showOpenRule) },
+        }),
         destinations: { total: destinations.length, rows: destinations },
         reached: { total: pairs.length, rows: pairs.map(showPair) },
       }),
@@ -275,6 +300,17 @@ function showService(one: ExposedService) {
     allow_rules: allowRules,
   }
 }
+
+/** The most services that are named for a rule, because a rule for all services covers every one of them. */
+const MOST_SERVICES = 5
+
+const showOpenRule = ({ services, ruleSet, href, line }: OpenRule) => ({
+  services: services.slice(0, MOST_SERVICES),
+  ...(services.length > MOST_SERVICES && { services_total: services.length }),
+  rule_set: ruleSet,
+  href,
+  rule: line,
+})
 
 const onlySome = (counts: Record<string, number>): Record<string, number> =>
   Object.fromEntries(Object.entries(counts).filter(([, many]) => many > 0))
@@ -419,7 +455,7 @@ function notesOf({ findings, judged, portless }: Shown): string[] {
     ...(judged === null
       ? []
       : [
-          'Traffic that nobody sent in the window is not in the counts: allow_rules says what rules would let in.',
+          'Traffic that nobody sent in the window is not in the counts: allow_rules counts the rules that would let it in, and open_rules names them.',
           ...(judged.isPolicyRead ? [] : ['Active policy could not be read, so all traffic is undecided.']),
           ...(judged.undecided === '' ? [] : [`Traffic is ${judged.undecided}.`]),
           ...describeSilent(judged),
