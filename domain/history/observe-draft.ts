@@ -1,3 +1,5 @@
+import { ToolError } from '../../schemas/errors.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { ToolContext } from '../call.js'
 import {
   judgeGroups,
@@ -8,12 +10,13 @@ import {
 } from '../drafts/observe-change.js'
 import type { NamedObject } from '../inventory/find-object.js'
 import { loadLabels, type LabelIndex } from '../inventory/labels.js'
-import { toDraftHref } from '../inventory/parse-href.js'
+import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { loadReferenceNames } from '../inventory/reference-names.js'
 import { createConcern, CUT_FATES, type ComparedPolicies, type CutFate, type JudgeOf } from '../policy/judge-cut.js'
 import { nameRule } from '../policy/name-rule.js'
 import { createPresentModes, type PresentModes } from '../policy/present-modes.js'
 import { trafficOfRules } from '../policy/traffic-of-rules.js'
+import { quote } from '../text/escape-text.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 import { portColumn, protocolColumn, wholeEndColumn } from '../traffic/columns.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
@@ -92,7 +95,9 @@ export interface BothPolicies {
  * and which traffic requested what it allows. One traffic query serves all changes. Each is judged by comparing the
  * policies with and without this change alone, both in the present modes of the two ends and in stricter ones. The
  * decisions that the PCE recorded are ignored. The changed rules of a rule set are also judged one by one.
- * @param only draft href of the only rule of a rule set that is judged; the others are left out.
+ * @param only draft href of the only rule of a rule set that is judged; the others are left out, and the evidence of
+ * the change is that of this rule.
+ * @throws {ToolError} not_found if neither version of the policy has this rule.
  * @throws the errors of the PCE client and of traffic queries.
  */
 export async function observeDraft(
@@ -101,6 +106,7 @@ export async function observeDraft(
   { active, draft }: BothPolicies,
   only?: string,
 ): Promise<DraftEvidence> {
+  if (only !== undefined) requireRule(only, [active, draft])
   const labels = await loadLabels(outer.pce, outer)
   const wanted = changes.map(({ type, href }) => ({ type, href: toDraftHref(href) }))
   const reviewOf = createReviews(active, draft, labels, wanted)
@@ -109,6 +115,16 @@ export async function observeDraft(
     READ_TYPES.flatMap((type) => [...policy[type].values()] as NamedObject[]),
   )
   return observeReviews(outer, labels, reviews, 'mcp-review-draft', { only, named })
+}
+
+function requireRule(href: string, policies: readonly WholePolicy[]): void {
+  const sets = policies.flatMap((policy) => [...policy.rule_sets.values()] as RuleSet[])
+  const isThere = sets.some(({ rules, deny_rules: denies, ip_tables_rules: ipTables }) =>
+    [rules, denies, ipTables].some((list) => (list ?? []).some((rule) => toDraftHref(rule.href) === href)),
+  )
+  if (isThere) return
+  const text = `href: neither the draft nor the active policy has a rule ${quote(href)}.`
+  throw new ToolError('not_found', text, { argument: 'href', href })
 }
 
 /** Returns the assumptions about the PCE on which the evidence of a change and of its rules depends. */
@@ -190,6 +206,7 @@ export async function observeReviews(
 }
 
 const IP_TABLES = 'rules in the words of iptables are not followed to traffic'
+const UNCHANGED = 'this rule is not changed'
 
 type Judged = TrafficEvidence & { rules?: Omit<RulesEvidence, 'changed'> & { changed: JudgedRule[] } }
 type JudgedRule = Omit<ReviewedRule, 'review'> & Pick<RuleEvidence, 'evidence'>
@@ -198,22 +215,29 @@ type Judgement = ReturnType<typeof judgeGroups> extends Steps<infer T> ? T : nev
 
 const isAsked = ({ href }: { href: string }, { only }: RulesAsked): boolean => only === undefined || only === href
 
+/** Returns the evidence of the only rule that the caller asked for, which is not among the changed rules if it is `undefined`. */
+function evidenceOfOnly(rule: JudgedRule | undefined, only: string): TrafficEvidence {
+  if (rule !== undefined) return rule.evidence
+  const isIpTables = parseHref(only)?.kind === 'ip_tables_rules'
+  return isIpTables ? { kind: 'not_judged', why: IP_TABLES } : { kind: 'no_rules', why: UNCHANGED }
+}
+
 /** Returns the evidence of a change that cannot affect any traffic. */
 function withoutTraffic(review: ReviewedPolicies | null, asked: RulesAsked): Judged {
   if (review === null) return { kind: 'not_judged' }
   if (review.each === undefined) return { kind: 'no_rules' }
   const all = [...review.each.changed]
-  const changed = all.filter((rule) => isAsked(rule, asked))
+  const changed = all
+    .filter((rule) => isAsked(rule, asked))
+    .map(({ review: why, ...rule }): JudgedRule => ({
+      ...rule,
+      evidence: { kind: 'no_rules', ...(typeof why === 'string' && { why }) },
+    }))
+  const whole: TrafficEvidence =
+    review.each.ipTables > 0 ? { kind: 'not_judged', why: IP_TABLES } : { kind: 'no_rules' }
   return {
-    ...(review.each.ipTables > 0 ? { kind: 'not_judged', why: IP_TABLES } : { kind: 'no_rules' }),
-    rules: {
-      ...review.each,
-      others: all.length - changed.length,
-      changed: changed.map(({ review: why, ...rule }) => ({
-        ...rule,
-        evidence: { kind: 'no_rules', ...(typeof why === 'string' && { why }) },
-      })),
-    },
+    ...(asked.only === undefined ? whole : evidenceOfOnly(changed[0], asked.only)),
+    rules: { ...review.each, others: all.length - changed.length, changed },
   }
 }
 
@@ -237,8 +261,7 @@ function createRuleJudge({
     return { kind: 'judged', taking: taken, giving: given, undecided, assumes }
   }
   return async (review: ReviewedPolicies, groups: Groups): Promise<Judged> => {
-    const whole = await judgeSides(review, groups)
-    if (review.each === undefined) return whole
+    if (review.each === undefined) return judgeSides(review, groups)
     const changed: JudgedRule[] = []
     let others = 0
     for (const { review: own, ...rule } of review.each.changed) {
@@ -251,6 +274,8 @@ function createRuleJudge({
         changed.push({ ...rule, evidence: await judgeSides(own, concerned) })
       }
     }
+    const { only } = asked
+    const whole = only === undefined ? await judgeSides(review, groups) : evidenceOfOnly(changed[0], only)
     return { ...whole, rules: { ...review.each, changed, others } }
   }
 }

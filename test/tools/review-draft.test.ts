@@ -313,6 +313,19 @@ t.test('the rules of a changed rule set do not hide each other', async (t) => {
     evidence: { none: 1 },
   })
 
+  t.same(brief(one), { Pay: NONE }, 'the evidence is of the rule, and not of its rule set')
+  const removed = await bench.ok('review-draft', { href: `${SETS}/1/sec_rules/2` })
+  t.same(brief(removed), { Pay: whole[0]!.slice(1) })
+  t.equal(
+    removed.summary,
+    '1 pending change. 1: observed traffic depends on what it takes away. The evidence is of the rule asked for alone.',
+  )
+  const same = await bench.ok('review-draft', { href: `${SETS}/1/sec_rules/1` })
+  t.same(brief(same), { Pay: quiet('this rule is not changed') })
+  t.equal(same.changes[0].rule_changes.others, 10)
+  const nobody = await bench.fails('review-draft', { href: `${SETS}/1/sec_rules/99` }, 'not_found')
+  t.equal(nobody.argument, 'href')
+
   const listed: unknown[] = []
   let cursor: string | undefined
   do {

@@ -149,7 +149,7 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      href: Type.Optional(Type.String({ description: 'Only this; a rule is its rule set', listed: 'Only this' })),
+      href: Type.Optional(Type.String({ description: 'Only this; a rule: its own evidence', listed: 'Only this' })),
       name: Type.Optional(Type.String({ minLength: 1, description: 'Exact', listed: '' })),
       max_results: usualSize(
         Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: `Changes a page, at most ${MOST}` }),
@@ -215,9 +215,12 @@ export default defineTool({
         type: change.type,
         ...(change.name !== undefined && { name: change.name }),
         ...(updateType !== null && { update_type: updateType }),
-        ...(effect !== undefined && { effect }),
-        ...(note !== undefined && { effect_note: note }),
-        ...(risks !== undefined && { risks }),
+        // The effect and the risks are those of the whole rule set, which may differ from those of the only rule asked for.
+        ...(only === undefined && {
+          ...(effect !== undefined && { effect }),
+          ...(note !== undefined && { effect_note: note }),
+          ...(risks !== undefined && { risks }),
+        }),
         ...(author !== undefined && { updated_by: author }),
         ...(time !== undefined && { updated_at: time }),
         ...fitEvidence(found, isCut, isOnly && from === 0, ctx.limits),
@@ -225,7 +228,13 @@ export default defineTool({
       }
     })
     const say = (shown: readonly Reviewed[]) => ({
-      summary: [summarise(shown, wanted.length), describeRules(countOfRules(shown))].filter(Boolean).join(' '),
+      summary: [
+        summarise(shown, wanted.length),
+        only === undefined ? '' : 'The evidence is of the rule asked for alone.',
+        describeRules(countOfRules(shown)),
+      ]
+        .filter(Boolean)
+        .join(' '),
       total_pending_changes: wanted.length,
       evidence: countEvidence(shown),
       ...(shown.length > 1 && countOfRules(shown) !== null && { rule_changes: countOfRules(shown)! }),
