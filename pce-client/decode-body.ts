@@ -31,6 +31,37 @@ export async function decodeBody(body: Buffer, encoding: string | undefined, bou
 }
 
 /**
+ * Decompresses a body that has arrived in pieces, and returns the pieces of the result. Neither puts them together nor
+ * counts their elements, because another thread does so.
+ *
+ * @throws {PceError} like `decodeBody`.
+ */
+export async function unpackPieces(
+  pieces: Buffer[],
+  encoding: string | undefined,
+  mostBytes: number,
+): Promise<Buffer[]> {
+  refuseForeignEncoding(encoding)
+  const [first, ...more] = pieces
+  if (first === undefined || !isGzip(first)) return pieces
+  const small = more.length === 0 ? await unpackSmall(first) : undefined
+  if (small === undefined) return inLargePlace(() => unpackAll(pieces, mostBytes))
+  if (small.length > mostBytes) throw tooManyBytes(mostBytes)
+  return [small]
+}
+
+async function unpackAll(pieces: Buffer[], mostBytes: number): Promise<Buffer[]> {
+  const unpacked: Buffer[] = []
+  let bytes = 0
+  for await (const piece of decodePieces(Readable.from(pieces), undefined)) {
+    bytes += piece.length
+    if (bytes > mostBytes) throw tooManyBytes(mostBytes)
+    unpacked.push(piece)
+  }
+  return unpacked
+}
+
+/**
  * Decompresses the pieces of a body as they arrive if the body begins like a gzip file, and passes any other body on
  * unchanged.
  *

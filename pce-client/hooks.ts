@@ -16,6 +16,10 @@ import { isLostBehindGateway, parseRetryAfter, waitBeforeRetry } from './retry-p
 import type { ClientSettings } from './settings.js'
 
 export interface PceHooks {
+  /** Decides whether to repeat a failed attempt; a wrong scheme is recognised first, because it will not change. */
+  decide: (failure: Failure, state: CallState) => Promise<boolean>
+  /** Must be called with each answer of the PCE. @throws {PceError} if it comes from a port that speaks only TLS. */
+  noteAnswer: (status: number, body: string, state: CallState) => void
   calculateDelay: RetryFunction
   beforeRequest: BeforeRequestHook
   beforeRetry: BeforeRetryHook
@@ -32,7 +36,31 @@ export interface PceHooks {
 export function createHooks(settings: ClientSettings): PceHooks {
   // Once the PCE has answered, the configured scheme (http or https) is known to be right.
   let hasAnswered = false
+
+  async function decide(failure: Failure, state: CallState): Promise<boolean> {
+    if (failure instanceof Error && !hasAnswered && state.ended === undefined) {
+      const isLost = outcomeOf(failure, state) === 'lost'
+      const mismatch = await findWrongScheme(failure, state, settings, isLost)
+      if (mismatch !== undefined) {
+        state.ended = { error: mismatch, retry: false }
+        state.connected = false
+      }
+    }
+    return decideRetry(settings, state, failure)
+  }
+
+  function noteAnswer(status: number, body: string, state: CallState): void {
+    const mismatch = findTlsWanted(status, body, state)
+    if (mismatch !== undefined) {
+      state.connected = false
+      throw mismatch
+    }
+    hasAnswered = true
+  }
+
   return {
+    decide,
+    noteAnswer,
     beforeRequest: (options) => {
       const state = stateOf(options)
       state.ended = undefined
@@ -43,19 +71,7 @@ export function createHooks(settings: ClientSettings): PceHooks {
       const turn = settings.pacer?.takeTurn(state.startedAt + state.totalTimeoutMs, () => state.signal)
       return turn === undefined ? start() : turn.then(start)
     },
-    calculateDelay: async ({ error }) => {
-      const state = stateOf(error.options)
-      const failure = failureOf(error)
-      if (failure instanceof Error && !hasAnswered && state.ended === undefined) {
-        const isLost = outcomeOf(failure, state) === 'lost'
-        const mismatch = await findWrongScheme(failure, state, settings, isLost)
-        if (mismatch !== undefined) {
-          state.ended = { error: mismatch, retry: false }
-          state.connected = false
-        }
-      }
-      return decideRetry(settings, state, failure) ? 1 : 0
-    },
+    calculateDelay: async ({ error }) => ((await decide(failureOf(error), stateOf(error.options))) ? 1 : 0),
     beforeRetry: (error) => waitForRetry(settings, stateOf(error.options), failureOf(error)),
     afterResponse: async (response) => {
       const { statusCode, headers } = response
@@ -71,12 +87,7 @@ export function createHooks(settings: ClientSettings): PceHooks {
         if (statusCode < 400) throw error
         response.body = ''
       }
-      const mismatch = findTlsWanted(statusCode, response.body as string, state)
-      if (mismatch !== undefined) {
-        state.connected = false
-        throw mismatch
-      }
-      hasAnswered = true
+      noteAnswer(statusCode, response.body as string, state)
       return response
     },
     beforeError: (error) => toPceError(failureOf(error), stateOf(error.options)),
@@ -84,7 +95,7 @@ export function createHooks(settings: ClientSettings): PceHooks {
 }
 
 /** Decides whether to repeat a failed attempt, and records the wait in the state if so. */
-export function decideRetry(settings: ClientSettings, state: CallState, failure: Failure): boolean {
+function decideRetry(settings: ClientSettings, state: CallState, failure: Failure): boolean {
   const now = settings.timers.now()
   const outcome = outcomeOf(failure, state)
   const retryAfter = failure instanceof Error ? undefined : failure.headers['retry-after']

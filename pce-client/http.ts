@@ -2,16 +2,18 @@ import type { ClientRequest } from 'node:http'
 import got, { type Got } from 'got'
 import { tooManyBytes } from './bound-answers.js'
 import { watchAttempt, openCall, type CallState } from './call-state.js'
+import { collectParcel } from './collect-parcel.js'
 import { createAgents, type Agents } from './connect.js'
 import { resolveEndpoint } from './endpoint.js'
 import { PceApiError, PceError } from './errors.js'
+import { unpackPieces } from './decode-body.js'
 import { createHooks } from './hooks.js'
 import { asError, toPceError } from './map-failure.js'
 import { parseInTurns } from './parse-in-turns.js'
 import type { ClientSettings } from './settings.js'
-import { streamBody } from './stream-body.js'
+import { streamBody, type StreamedRequest } from './stream-body.js'
 import { inLargePlace, LARGE_BODY } from './take-turns.js'
-import { createResponse, type TracedResponse, type Http, type SendOptions } from './transport.js'
+import { createResponse, type Http, type SendOptions, type StreamHead, type TracedResponse } from './transport.js'
 
 /**
  * Creates the part of a client that makes its HTTP requests with got. Agents are recreated when proxies or TLS settings
@@ -57,6 +59,7 @@ export function createHttp(settings: ClientSettings): Http {
   }
 
   async function send(method: string, endpoint: string, options: SendOptions = {}): Promise<TracedResponse> {
+    if (options.asBytes === true && method === 'GET') return receive(endpoint, options)
     const body = method === 'GET' || method === 'DELETE' ? {} : { body: bodyOf(options) }
     const headers = requestHeaders(method, options, settings)
     const { url, connect, call } = await begin(method, endpoint, options)
@@ -88,7 +91,7 @@ export function createHttp(settings: ClientSettings): Http {
       // The body has already been decoded by the `afterResponse` hook.
       const text = response.body
       // The JSON of a large list is parsed later, by `listOf`.
-      const isLarge = options.unparsed !== true && text.length > LARGE_BODY && !/^\s*\[/.test(text)
+      const isLarge = options.asBytes !== true && text.length > LARGE_BODY && !/^\s*\[/.test(text)
       const parsed = isLarge ? await inLargePlace(() => parseInTurns(text)) : undefined
       return createResponse({ status, headers: given, text, repeated: state.mayHaveHappened }, state, parsed)
     } catch (failure) {
@@ -102,25 +105,58 @@ export function createHttp(settings: ClientSettings): Http {
     }
   }
 
+  /** Makes a GET whose body is read by `read`, which passes it on to its sink. */
+  async function get<T>(
+    endpoint: string,
+    options: SendOptions,
+    read: (request: StreamedRequest) => Promise<T>,
+  ): Promise<T> {
+    const headers = requestHeaders('GET', options, settings)
+    const { url, connect, call } = await begin('GET', endpoint, options)
+    const { state } = call
+    let failed: PceError | undefined
+    try {
+      const sent = { ...headers, ...state.watched?.headers }
+      const { maxBytes = Infinity } = options
+      return await read({ client: streaming, url, connect, hooks, settings, state, headers: sent, maxBytes })
+    } catch (error) {
+      // An error that is not a PceError was thrown by the caller's sink, so the request itself did not fail.
+      if (error instanceof PceError) failed = error
+      throw error
+    } finally {
+      call.close(failed)
+    }
+  }
+
+  /** Makes a GET whose body is not put together in this thread, because that takes long for a large one. */
+  const receive = (endpoint: string, options: SendOptions): Promise<TracedResponse> =>
+    get(endpoint, options, async (request) => {
+      const { state } = request
+      let head: StreamHead = { status: 0, headers: {} }
+      let collector = collectParcel()
+      let packed: Buffer[] = []
+      const keep = (parcel: Buffer | undefined) => {
+        if (parcel !== undefined) packed.push(parcel)
+      }
+      await streamBody(
+        { ...request, maxBytes: state.maxBytes, isPacked: true },
+        {
+          begin(arrived) {
+            head = arrived
+            collector = collectParcel()
+            packed = []
+          },
+          take: (piece) => keep(collector.take(piece)),
+        },
+      )
+      keep(collector.end())
+      const pieces = await unpackPieces(packed, head.headers['content-encoding'] as string | undefined, state.maxBytes)
+      return createResponse({ ...head, text: '', bytes: pieces.map(inOwnBuffer), repeated: false }, state)
+    })
+
   return {
     send,
-    stream: async (endpoint, options, sink) => {
-      const headers = requestHeaders('GET', options, settings)
-      const { url, connect, call } = await begin('GET', endpoint, options)
-      const { state } = call
-      let failed: PceError | undefined
-      try {
-        const sent = { ...headers, ...state.watched?.headers }
-        const { maxBytes = Infinity } = options
-        await streamBody({ client: streaming, url, connect, settings, state, headers: sent, maxBytes }, sink)
-      } catch (error) {
-        // An error that is not a PceError was thrown by the caller's sink, so the request itself did not fail.
-        if (error instanceof PceError) failed = error
-        throw error
-      } finally {
-        call.close(failed)
-      }
-    },
+    stream: (endpoint, options, sink) => get(endpoint, options, (request) => streamBody(request, sink)),
     closeIdle: () => void agents?.then((current) => current.closeIdle()),
   }
 }
@@ -147,6 +183,10 @@ function requestHeaders(method: string, options: SendOptions, settings: ClientSe
   for (const [name, value] of Object.entries(options.headers ?? {})) own[name.toLowerCase()] = value
   return own
 }
+
+/** Returns a piece that is alone in its buffer, which can then be transferred; any other piece is copied. */
+const inOwnBuffer = (piece: Buffer): Uint8Array<ArrayBuffer> =>
+  piece.length === piece.buffer.byteLength ? (piece as Buffer<ArrayBuffer>) : new Uint8Array(piece)
 
 /**
  * Returns true if a repeated DELETE found nothing because an earlier attempt has probably deleted the object (D23).

@@ -5,8 +5,9 @@
  */
 import { AsyncResource } from 'node:async_hooks'
 import type { MessagePort } from 'node:worker_threads'
-import type { AnswerSizes } from './bound-answers.js'
+import { JsonMeter, type AnswerSizes } from './bound-answers.js'
 import { assembleClient, partsOf, type PceClient } from './client.js'
+import { collectParcel } from './collect-parcel.js'
 import { PceApiError, PceError, PceIntegerError, type PceErrorCode } from './errors.js'
 import { classifyRequest } from './retry-policy.js'
 import { readSettings } from './settings.js'
@@ -58,6 +59,7 @@ interface Running {
   readonly taken: () => void
 }
 
+type PlainAnswer = Omit<TracedResponse, 'json'>
 type PlainOptions = Omit<SendOptions, 'signal'>
 
 /** Messages to the thread that holds the connections. `id` identifies a request. */
@@ -69,7 +71,7 @@ type Request =
 
 /** Messages from the thread that holds the connections to the computing thread. */
 type Reply =
-  | { id: number; is: 'answer'; answer: Omit<TracedResponse, 'json'> }
+  | { id: number; is: 'answer'; answer: PlainAnswer }
   | { id: number; is: 'begin'; head: StreamHead }
   | { id: number; is: 'end' }
   | { id: number; is: 'piece'; piece: Uint8Array }
@@ -82,11 +84,6 @@ type Reply =
 export const isChange = (method: string, endpoint: string) =>
   classifyRequest(method, endpoint).writes && !/\/(?:async_queries|jobs)(?:\/|$)/.test(endpoint)
 
-/**
- * Size in bytes at which the collected pieces of a streamed body are sent as one message, since a message costs as much
- * as several kilobytes of data.
- */
-const PARCEL_BYTES = 256 * 1024
 /** Maximum number of parcels in transit at a time, so that a slow receiver slows the download. */
 const MOST_UNDER_WAY = 4
 
@@ -111,13 +108,12 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
     const options = { ...request.options, signal: controller.signal }
     try {
       if (request.act === 'send') {
-        const { status, headers, text, repeated } = await send(request.method, request.endpoint, {
-          ...options,
-          unparsed: true,
-        })
+        const answered = await send(request.method, request.endpoint, { ...options, asBytes: true })
+        const { status, headers, text, repeated, bytes } = answered
         // A text is copied to the other thread at once, which takes as long as reading it from the body did.
         if (text.length > LARGE_BODY) await nextTurn()
-        reply({ id, is: 'answer', answer: { status, headers, text, repeated } })
+        const transfer = bytes?.map(({ buffer }) => buffer)
+        reply({ id, is: 'answer', answer: { status, headers, text, repeated, bytes } }, transfer)
       } else {
         const sink = createParcels((message, transfer) => reply({ id, ...message }, transfer), controller.signal)
         running.set(id, { controller, taken: () => sink.taken() })
@@ -174,8 +170,7 @@ function createParcels(
   post: (parcel: Parcel, transfer?: ArrayBuffer[]) => void,
   signal: AbortSignal,
 ): BodySink & { readonly flush: () => Promise<void>; readonly taken: () => void } {
-  let pieces: Buffer[] = []
-  let size = 0
+  let collector = collectParcel()
   let underWay = 0
   let goOn: (() => void) | undefined
   const resume = () => {
@@ -184,33 +179,20 @@ function createParcels(
   }
   signal.addEventListener('abort', resume, { once: true })
 
-  async function flush(): Promise<void> {
-    if (size === 0) return
-    const parcel = new Uint8Array(size)
-    let at = 0
-    for (const piece of pieces) {
-      parcel.set(piece, at)
-      at += piece.length
-    }
-    pieces = []
-    size = 0
+  async function send(piece: Buffer<ArrayBuffer> | undefined): Promise<void> {
+    if (piece === undefined) return
     underWay += 1
-    post({ is: 'piece', piece: parcel }, [parcel.buffer])
+    post({ is: 'piece', piece }, [piece.buffer])
     while (underWay >= MOST_UNDER_WAY && !signal.aborted) await new Promise<void>((resolve) => (goOn = resolve))
   }
 
   return {
     begin(head) {
-      pieces = []
-      size = 0
+      collector = collectParcel()
       post({ is: 'begin', head })
     },
-    async take(piece: Buffer) {
-      pieces.push(piece)
-      size += piece.length
-      if (size >= PARCEL_BYTES) await flush()
-    },
-    flush,
+    take: (piece) => send(collector.take(piece)),
+    flush: () => send(collector.end()),
     taken: () => {
       underWay -= 1
       resume()
@@ -242,7 +224,7 @@ export function connectRemoteClient(
     maxListMib,
   })
   settings.userName = userName
-  return assembleClient(createRemoteHttp(port, arrived), settings)
+  return assembleClient(createRemoteHttp(port, settings.bounds.body.elements, arrived), settings)
 }
 
 interface Pending {
@@ -255,13 +237,22 @@ interface Pending {
   reject(error: Error): void
 }
 
-function createRemoteHttp(port: MessagePort, arrived: (bytes: number) => void): Http {
+function createRemoteHttp(port: MessagePort, mostElements: number, arrived: (bytes: number) => void): Http {
   const pending = new Map<number, Pending>()
   let last = 0
   let hasChanged = false
   const post = (request: Request) => port.postMessage(request)
   const look = (bytes: number) => {
     if (!hasChanged) arrived(bytes)
+  }
+
+  /** Puts the pieces of a body together and reads its text, within the limits. @throws {PceError} `body_too_large` */
+  function readAnswer({ bytes = [], ...answer }: PlainAnswer): PlainAnswer {
+    const pieces = bytes.map(({ buffer }) => Buffer.from(buffer))
+    const meter = new JsonMeter(mostElements)
+    for (const piece of pieces) meter.take(piece)
+    look(pieces.reduce((sum, { length }) => sum + length, answer.text.length))
+    return pieces.length === 0 ? answer : { ...answer, text: Buffer.concat(pieces).toString('utf8') }
   }
 
   port.on('message', (reply: Reply) => {
@@ -271,8 +262,7 @@ function createRemoteHttp(port: MessagePort, arrived: (bytes: number) => void): 
     const { sink } = one
     if (reply.is === 'answer') {
       try {
-        look(reply.answer.text.length)
-        one.resolve(createResponse(reply.answer, one))
+        one.resolve(createResponse(readAnswer(reply.answer), one))
       } catch (error) {
         one.reject(error as Error)
       }

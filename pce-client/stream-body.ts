@@ -5,23 +5,26 @@ import { tooManyBytes } from './bound-answers.js'
 import { watchAttempt, type CallState } from './call-state.js'
 import { decodePieces } from './decode-body.js'
 import { PceError } from './errors.js'
-import { decideRetry, refuseForeignAnswer, refuseProxyAnswer, waitForRetry } from './hooks.js'
-import { asError, toPceError, type Failure } from './map-failure.js'
+import { refuseForeignAnswer, refuseProxyAnswer, waitForRetry, type PceHooks } from './hooks.js'
+import { asError, toPceError, type ErrorAnswer, type Failure } from './map-failure.js'
 import type { ClientSettings } from './settings.js'
 import type { BodySink } from './transport.js'
 
 /** Maximum number of bytes that are read from an error answer. */
 const MAX_ERROR_BYTES = 64 * 1024
 
-interface StreamedRequest {
+export interface StreamedRequest {
   client: Got
   url: string
   connect: Agents['connect']
+  hooks: PceHooks
   headers: Record<string, string>
   settings: ClientSettings
   state: CallState
-  /** Maximum size of the body after decompression. */
+  /** Maximum size of the body, after decompression unless `isPacked` is true. */
   maxBytes: number
+  /** If true, a compressed body is passed on as it arrives. */
+  isPacked?: boolean
 }
 
 /** Wraps an error of the sink, to distinguish it from a failure of the download. */
@@ -47,7 +50,7 @@ async function handTo(act: () => void | Promise<void>): Promise<void> {
  * @throws {PceError} like every call; errors of the sink are passed on unchanged.
  */
 export async function streamBody(request: StreamedRequest, sink: BodySink): Promise<void> {
-  const { settings, state } = request
+  const { hooks, settings, state } = request
   for (;;) {
     let failure: Failure
     try {
@@ -59,7 +62,7 @@ export async function streamBody(request: StreamedRequest, sink: BodySink): Prom
       if (error instanceof SinkError) throw error.thrown
       failure = asError(error)
     }
-    if (!decideRetry(settings, state, failure)) throw toPceError(failure, state)
+    if (!(await hooks.decide(failure, state))) throw toPceError(failure, state)
     try {
       await waitForRetry(settings, state, failure)
     } catch (error) {
@@ -70,7 +73,7 @@ export async function streamBody(request: StreamedRequest, sink: BodySink): Prom
 
 /** Makes one attempt, and returns the PCE's error answer if there was one. */
 async function attempt(request: StreamedRequest, sink: BodySink): Promise<Failure | undefined> {
-  const { settings, state } = request
+  const { hooks, settings, state } = request
   const stream = request.client.stream(request.url, {
     ...request.connect,
     headers: request.headers,
@@ -82,11 +85,17 @@ async function attempt(request: StreamedRequest, sink: BodySink): Promise<Failur
   try {
     const response = await headersOf(stream, request)
     refuseProxyAnswer(response.statusCode, state)
-    if (response.statusCode >= 400) return await readRefusal(stream, response, settings, state)
+    if (response.statusCode >= 400) {
+      const refusal = await readRefusal(stream, response, settings, state)
+      hooks.noteAnswer(refusal.status, refusal.body, state)
+      return refusal
+    }
     refuseForeignAnswer(response.statusCode, response.headers['content-type'])
+    hooks.noteAnswer(response.statusCode, '', state)
     const { statusCode: status, headers } = response
     await handTo(() => sink.begin({ status, headers }))
-    const pieces = decodePieces(piecesOf(stream, settings, state), headers['content-encoding'])
+    const arriving = piecesOf(stream, settings, state)
+    const pieces = request.isPacked === true ? arriving : decodePieces(arriving, headers['content-encoding'])
     let bytes = 0
     for await (const chunk of pieces) {
       bytes += chunk.length
@@ -137,7 +146,7 @@ async function readRefusal(
   { statusCode, statusMessage, headers }: Response,
   settings: ClientSettings,
   state: CallState,
-): Promise<Failure> {
+): Promise<ErrorAnswer> {
   const pieces: Buffer[] = []
   let size = 0
   try {

@@ -14,15 +14,17 @@ export interface SendOptions extends RequestOptions {
   /** A body that is not JSON, sent as it is instead of `json`. */
   text?: string
   /**
-   * If true, the answer is not parsed in advance, even if it is large, because no code in this thread needs the parsed
-   * JSON.
+   * If true, the answer is for another thread, which reads and parses it: the body of a GET comes as `bytes`, and no
+   * answer is parsed in advance.
    */
-  unparsed?: boolean
+  asBytes?: boolean
 }
 
 export interface TracedResponse extends PceResponse {
   /** True if an earlier attempt at the same call may already have taken effect on the PCE. */
   repeated: boolean
+  /** The uncompressed body in pieces, each in a buffer of its own, if `asBytes` was set; `text` is empty then. */
+  bytes?: readonly Uint8Array<ArrayBuffer>[]
 }
 
 /** The status and headers of an answer; they arrive before the streamed body. */

@@ -2,7 +2,13 @@ import http, { type IncomingMessage, type RequestListener, type Server, type Ser
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import type { Test } from 'tap'
-import { createPceClient, type PceError } from '../../pce-client/index.js'
+import {
+  connectRemoteClient,
+  createPceClient,
+  serveClient,
+  type PceClient,
+  type PceError,
+} from '../../pce-client/index.js'
 import type { PceClientOptions, Timers } from '../../pce-client/types.js'
 
 export const USER = 'api_1c5b2f'
@@ -101,6 +107,14 @@ export function clientOf(server: Pick<TestServer, 'port'>, options: Partial<PceC
   const client = createPceClient({ url: 'http://127.0.0.1', port: server.port, timers: clock.timers, ...options })
   client.setCredentials(USER, SECRET)
   return Object.assign(client, { waits: clock.waits, advance: clock.advance })
+}
+
+/** A client at the other end of a port, whose requests this client makes. */
+export function remoteOf(t: Test, client: PceClient): PceClient {
+  const { port1, port2 } = new MessageChannel()
+  const served = serveClient(client, port1)
+  t.teardown(() => served.close())
+  return connectRemoteClient(served.address, port2)
 }
 
 /** The error that a call ends with; a call that succeeds instead fails the test. */

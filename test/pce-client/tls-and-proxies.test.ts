@@ -8,7 +8,18 @@ import t, { type Test } from 'tap'
 import { createPceClient, PceError, type PceClient } from '../../pce-client/index.js'
 import { partial } from '../partial.js'
 import { until } from '../until.js'
-import { clientOf, listen, recording, rejection, SECRET, startServer, USER, type Reply, type Seen } from './support.js'
+import {
+  clientOf,
+  listen,
+  recording,
+  rejection,
+  remoteOf,
+  SECRET,
+  startServer,
+  USER,
+  type Reply,
+  type Seen,
+} from './support.js'
 
 const ok: Reply = { body: {} }
 const basic = (user: string, secret: string) => `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`
@@ -143,9 +154,9 @@ t.test('the wrong scheme for a port is recognised at once and not retried', asyn
   ]
   for (const [what, server] of speakingTls) {
     const port = await listenRaw(t, server)
-    for (const method of ['get', 'post'] as const) {
+    for (const [method, isRemote] of [['get'], ['post'], ['get', true]] as const) {
       const client = clientOf({ port })
-      const error = await rejection(client[method]('x'))
+      const error = await rejection((isRemote === true ? remoteOf(t, client) : client)[method]('x'))
       const message = `${method.toUpperCase()} /orgs/1/x: the PCE at http://127.0.0.1:${port} expects TLS there: use https://127.0.0.1:${port}`
       partial(t, error, { code: 'unreachable', reason: 'SCHEME_MISMATCH', message: String }, what)
       t.equal(error.message, message, what)

@@ -7,7 +7,18 @@ import { createPceClient, PceApiError, PceError, PceIntegerError } from '../../p
 import type { PceClientOptions, RetryEvent } from '../../pce-client/types.js'
 import { partial } from '../partial.js'
 import { until } from '../until.js'
-import { clientOf, fakeTimers, listen, rejection, SECRET, startServer, USER, type Reply, type Seen } from './support.js'
+import {
+  clientOf,
+  fakeTimers,
+  listen,
+  rejection,
+  remoteOf,
+  SECRET,
+  startServer,
+  USER,
+  type Reply,
+  type Seen,
+} from './support.js'
 
 const MIB = 1024 * 1024
 const basic = (secret = SECRET) => `Basic ${Buffer.from(`${USER}:${secret}`).toString('base64')}`
@@ -699,6 +710,41 @@ t.test('bodies', async (t) => {
   t.same((await other.get('announced')).json(), [1])
   const cut = await other.get('cut')
   t.throws(() => cut.json(), { name: 'PceError', code: 'invalid_response' }, 'that are no JSON say so when read')
+})
+
+t.test('the other end of a port gets a body as it is', async (t) => {
+  const bodies: Record<string, string> = {
+    // No piece whose size is a power of two ends between two of these characters.
+    large: `["${'\u{20ac}'.repeat(MIB)}"]`,
+    small: '["\u{20ac}"]',
+    empty: '',
+    long: ' '.repeat(33 * MIB),
+    many: `[${'{},'.repeat(2_000_000)}{}]`,
+  }
+  let isBroken = true
+  const server = http.createServer(({ url = '' }, response) => {
+    const [name, form] = url.split('/').slice(-2) as [string, string]
+    response.setHeader('content-type', 'application/json')
+    if (form === 'refused') response.statusCode = 406
+    if (form === 'broken' && isBroken) {
+      isBroken = false
+      return response.write(bodies[name]!.slice(0, MIB), () => response.destroy())
+    }
+    response.end(form === 'packed' ? gzipSync(bodies[name]!) : bodies[name])
+  })
+  const remote = remoteOf(t, clientOf({ port: await listen(t, server) }))
+  const forms = ['large/packed', 'large/plain', 'large/broken', 'small/packed', 'small/plain', 'empty/plain']
+  for (const form of forms) {
+    const { status, text } = await remote.get(form)
+    t.equal(status, 200, form)
+    t.ok(text === bodies[form.split('/')[0]!], form)
+  }
+  partial(t, await rejection(remote.get('large/refused')), { code: 'api_error', status: 406 })
+  for (const form of ['packed', 'plain']) {
+    const [long, many] = await Promise.all(['long', 'many'].map((name) => rejection(remote.get(`${name}/${form}`))))
+    partial(t, long, { code: 'body_too_large', message: /is larger than 32 MiB/ }, form)
+    partial(t, many, { code: 'body_too_large', message: /has more than 2,000,000 elements/ }, form)
+  }
 })
 
 t.test('a redirect is never followed', async (t) => {
