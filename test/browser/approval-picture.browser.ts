@@ -7,7 +7,7 @@ import t from 'tap'
 import { GROUP_OF, type Json } from '../contract/authenticated-service.js'
 import { startServed } from '../setup/served.js'
 import { enterPassword, textOf } from './in-browser.js'
-import { openBrowser } from './open-browser.js'
+import { startBrowser } from './open-browser.js'
 
 const DOCS = fileURLToPath(new URL('../../docs', import.meta.url))
 /** As `npm run demo` has it, with queries that are done at once. */
@@ -44,7 +44,7 @@ t.test('the page of a request, as the documents show it', async (t) => {
   await call('create-iplist', { name: 'Half-finished', ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
   const asked = await call('provision-policy', { hrefs: [href, created.href], change_description: 'Partners in Oslo' })
 
-  const { open, picture } = await openBrowser(t)
+  const { open, picture } = (await startBrowser(t))(t)
   const { page } = await open(url, { viewport: { width: 980, height: 900 } })
   await page.goto(asked.approval_url)
   await enterPassword(page, url, ADMIN)

@@ -1,5 +1,4 @@
 /** /approve in a real browser, at a real OpenID provider: what people see and do, and what hostile names cannot do. */
-import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { GROUP_OF, registrationFor, type Json } from '../contract/authenticated-service.js'
@@ -12,8 +11,10 @@ import { FACTS, GUARDRAILS, WIDE } from '../approve/samples.js'
 import type { ApprovalConfig } from '../../schemas/config.js'
 import type { ApprovalState, ShownCall } from '../../schemas/approvals.js'
 import { found } from '../edge/support/within.js'
-import { enterPassword, expectQuiet, MEASURE, textOf } from './in-browser.js'
-import { openBrowser } from './open-browser.js'
+import { barriersOf, enterPassword, expectQuiet, MEASURE, textOf } from './in-browser.js'
+import { startBrowser } from './open-browser.js'
+
+const openBrowser = await startBrowser(t)
 
 const PEOPLE = {
   alice: { groups: [GROUP_OF.admin] },
@@ -27,20 +28,13 @@ async function open(page: Page, url: string, path: string, login: string): Promi
   if (!page.url().startsWith(url)) await enterPassword(page, url, login)
 }
 
-/** Every rule of WCAG 2.2 A and AA, and of good practice, that axe can check. */
 async function expectAccessible(t: Test, page: Page, what: string): Promise<void> {
-  await page.evaluate(axe.source)
-  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>('axe.run()')
-  t.strictSame(
-    violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
-    [],
-    `${what}: accessible`,
-  )
+  t.strictSame(await barriersOf(page), [], `${what}: accessible`)
 }
 
 t.test('a person opens the link, logs in, and approves', async (t) => {
   const { url, ask, decided } = await servePages(t, { people: PEOPLE, maxAgeSeconds: 900 })
-  const { open: openPage, picture } = await openBrowser(t)
+  const { open: openPage, picture } = openBrowser(t)
   const { page, watch } = await openPage(url)
   const { id } = await ask({ ownerName: 'Alice Ahrens' })
   await open(page, url, `/approve/${id}`, 'adam')
@@ -65,7 +59,7 @@ t.test('a person opens the link, logs in, and approves', async (t) => {
 
 t.test('two people approve what a guardrail forbids', async (t) => {
   const { url, ask } = await servePages(t, { people: PEOPLE, maxAgeSeconds: 900 })
-  const { open: openPage, picture } = await openBrowser(t)
+  const { open: openPage, picture } = openBrowser(t)
   const { id } = await ask({ ownerName: 'Alice Ahrens', persons: 2, guardrails: GUARDRAILS })
   const first = await openPage(url)
   await open(first.page, url, `/approve/${id}`, 'adam')
@@ -110,7 +104,7 @@ for (const [era, connect] of [
   t.test(`the whole way of a client ${era}: a link, a login, an approval by somebody else, a run`, async (t) => {
     const approval = { method: 'two-person', ttlSeconds: 900, maxAgeSeconds: 900 } as const
     const { url, accessToken, pce } = await startWaiting(t, 'shared', approval)
-    const { open: openPage, picture } = await openBrowser(t)
+    const { open: openPage, picture } = openBrowser(t)
     const { page: alices } = await openPage(url)
     const { page, watch } = await openPage(url)
     const provisioned = () =>
@@ -148,7 +142,7 @@ for (const [era, connect] of [
 t.test('a login at /setup, which asked for nothing, is asked again to decide', async (t) => {
   const approval = { method: 'page', ttlSeconds: 900, maxAgeSeconds: 900 } as const
   const { url, provision, provider } = await startWaiting(t, 'per_user', approval)
-  const { open: openPage } = await openBrowser(t)
+  const { open: openPage } = openBrowser(t)
   const { approval_url: link } = await provision()
   const { page } = await openPage(url)
   await open(page, url, '/setup', 'alice')
@@ -166,7 +160,7 @@ t.test('a login at /setup, which asked for nothing, is asked again to decide', a
 
 t.test('with the keyboard alone, without scripts', async (t) => {
   const { url, ask } = await servePages(t, { people: PEOPLE })
-  const { open: openPage } = await openBrowser(t)
+  const { open: openPage } = openBrowser(t)
   const { page } = await openPage(url, { javaScriptEnabled: false })
   const { id } = await ask()
   await open(page, url, `/approve/${id}`, 'adam')
@@ -207,7 +201,7 @@ t.test('with the keyboard alone, without scripts', async (t) => {
 
 t.test('two tabs: the first decision stands', async (t) => {
   const { url, ask, decided } = await servePages(t, { people: PEOPLE })
-  const { open: openPage, picture } = await openBrowser(t)
+  const { open: openPage, picture } = openBrowser(t)
   const { page, context } = await openPage(url)
   const { id } = await ask()
   await open(page, url, `/approve/${id}`, 'adam')
@@ -223,7 +217,7 @@ t.test('two tabs: the first decision stands', async (t) => {
 
 t.test('who was let in without a password enters it to decide', async (t) => {
   const { url, ask, provider, clock } = await servePages(t, { people: PEOPLE, maxAgeSeconds: 300 })
-  const { open: openPage, picture } = await openBrowser(t)
+  const { open: openPage, picture } = openBrowser(t)
   const { page, context, watch } = await openPage(url)
   const { id } = await ask()
   await open(page, url, `/approve/${id}`, 'adam')
@@ -260,7 +254,7 @@ t.test('on a phone, in the dark, and for a screen reader', async (t) => {
     'desktop-dark': { colorScheme: 'dark' },
     'high-contrast': { forcedColors: 'active' },
   } as const
-  const { open: openPage, picture } = await openBrowser(t)
+  const { open: openPage, picture } = openBrowser(t)
   const decided = async (state: ApprovalState) => (await ask({ state, by: { sub: 'adam' }, note: 'x'.repeat(500) })).id
   const pages: Record<string, string> = {
     narrow: `/approve/${(await ask()).id}`,
@@ -336,7 +330,7 @@ function hostileRequest(text: string): Asked {
 
 t.test('hostile names are text, wherever they stand', async (t) => {
   const { url, ask } = await servePages(t, { people: PEOPLE })
-  const { open: openPage, picture } = await openBrowser(t)
+  const { open: openPage, picture } = openBrowser(t)
   const texts = [
     '<img src=x onerror=alert(1)>',
     '"><svg onload=alert(1)>',
@@ -385,7 +379,7 @@ t.test('hostile names are text, wherever they stand', async (t) => {
 
 t.test('two admins decide five requests at once, each open in a tab of each, while more come', async (t) => {
   const { url, ask, decided } = await servePages(t, { people: PEOPLE })
-  const { open: openPage } = await openBrowser(t)
+  const { open: openPage } = openBrowser(t)
   const hostile = (at: number) => `</main><script>alert(${at})</script>`
   const asked = (from: number) =>
     Promise.all(
@@ -437,7 +431,7 @@ t.test('two admins decide five requests at once, each open in a tab of each, whi
 
 t.test('another person sees nothing of it', async (t) => {
   const { url, ask } = await servePages(t, { people: PEOPLE })
-  const { open: openPage } = await openBrowser(t)
+  const { open: openPage } = openBrowser(t)
   const { page } = await openPage(url)
   const { id } = await ask()
   await open(page, url, `/approve/${id}`, 'oscar')

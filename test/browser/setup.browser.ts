@@ -7,8 +7,10 @@ import { GROUP_OF } from '../contract/authenticated-service.js'
 import { found } from '../edge/support/within.js'
 import { partial } from '../partial.js'
 import { startServed } from '../setup/served.js'
-import { openBrowser } from './open-browser.js'
+import { startBrowser } from './open-browser.js'
 import { consent, enterPassword, expectQuiet, MEASURE, textOf } from './in-browser.js'
+
+const openBrowser = await startBrowser(t)
 
 const PEOPLE = {
   alice: { sub: 'alice@example.com', groups: [GROUP_OF.operator] },
@@ -28,7 +30,7 @@ async function fill(page: Page, fields: Record<string, string>): Promise<void> {
 
 t.test('a person registers, replaces, tests and removes a key', async (t) => {
   const { url, good, provider } = await startServed(t, { people: PEOPLE })
-  const { open, picture } = await openBrowser(t)
+  const { open, picture } = openBrowser(t)
   const { context, page, watch } = await open(url)
   await logIn(page, url, 'alice')
   t.equal(page.url(), `${url}/setup`)
@@ -136,7 +138,7 @@ t.test('a person registers, replaces, tests and removes a key', async (t) => {
 
 t.test('without any script', async (t) => {
   const { url, good } = await startServed(t, { people: PEOPLE })
-  const { open } = await openBrowser(t)
+  const { open } = openBrowser(t)
   const { page } = await open(url, { javaScriptEnabled: false })
   await logIn(page, url, 'alice')
   await fill(page, good)
@@ -161,7 +163,7 @@ t.test('on a phone, and in the dark', async (t) => {
   const personFor = (name: string) => ({ ...PEOPLE.alice, sub: `${name}@example.com` })
   const people = Object.fromEntries(Object.keys(looks).map((name) => [name, personFor(name)]))
   const { url, good } = await startServed(t, { people })
-  const { open, picture } = await openBrowser(t)
+  const { open, picture } = openBrowser(t)
   for (const [name, look] of Object.entries(looks)) {
     const { page, watch, context } = await open(url, look)
     const check = async (state: string) => {
@@ -197,7 +199,7 @@ t.test('on a phone, and in the dark', async (t) => {
 
 t.test('everything has an accessible name and a keyboard order', async (t) => {
   const { url, good } = await startServed(t, { people: PEOPLE })
-  const { open } = await openBrowser(t)
+  const { open } = openBrowser(t)
   const { page } = await open(url)
   await logIn(page, url, 'alice')
   t.equal(await page.getAttribute('html', 'lang'), 'en')
@@ -248,7 +250,7 @@ t.test('hostile names are shown as text', async (t) => {
   ]
   const people = Object.fromEntries(names.map((sub, at) => [`evil${at}`, { sub, groups: [GROUP_OF.admin] }]))
   const { url, good } = await startServed(t, { people })
-  const { open, picture } = await openBrowser(t)
+  const { open, picture } = openBrowser(t)
   for (const [at, name] of names.entries()) {
     const { page, watch, context } = await open(url)
     await logIn(page, url, `evil${at}`)
@@ -278,7 +280,7 @@ const NEXT_FRAME = 'new Promise((resolve) => requestAnimationFrame(resolve))'
 
 t.test('the content policy is in force', async (t) => {
   const { url } = await startServed(t, { people: PEOPLE })
-  const { open } = await openBrowser(t)
+  const { open } = openBrowser(t)
   const { page, watch } = await open(url)
   await logIn(page, url, 'alice')
   await page.evaluate(`
@@ -309,7 +311,7 @@ t.test('the content policy is in force', async (t) => {
 
 t.test('another site cannot act as the logged-in user', async (t) => {
   const { url, good, log } = await startServed(t, { people: PEOPLE })
-  const { open } = await openBrowser(t)
+  const { open } = openBrowser(t)
   const { page, context } = await open(url)
   await logIn(page, url, 'alice')
   await fill(page, good)
@@ -354,7 +356,7 @@ t.test('another site cannot act as the logged-in user', async (t) => {
 
 t.test('an expired login', async (t) => {
   const { url, good, clock, provider } = await startServed(t, { people: PEOPLE })
-  const { open, picture } = await openBrowser(t)
+  const { open, picture } = openBrowser(t)
   const { page } = await open(url)
   await logIn(page, url, 'alice')
   await fill(page, good)
@@ -371,7 +373,7 @@ t.test('an expired login', async (t) => {
 
 t.test('a user without a role', async (t) => {
   const { url } = await startServed(t, { people: PEOPLE })
-  const { open, picture } = await openBrowser(t)
+  const { open, picture } = openBrowser(t)
   const { page, watch } = await open(url)
   await logIn(page, url, 'nobody')
   t.match(await textOf(page), /No role forbidden_no_role .*Ask the operator/)
