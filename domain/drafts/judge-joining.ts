@@ -2,11 +2,24 @@ import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../call.js'
 import { isUnread } from '../inventory/fetch-every.js'
 import { loadLabels } from '../inventory/labels.js'
+import { toDraftHref } from '../inventory/parse-href.js'
 import { isInForce, loadSnapshot, rulesInForce, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { isWrittenTo, matchLabels, type End } from '../policy/match-rules.js'
+import { namesOf } from '../policy/name-references.js'
+import { nameRule } from '../policy/name-rule.js'
+import type { AnyRule } from '../policy/rule-in-force.js'
 import type { RuleType } from '../policy/rule-type.js'
 import { anyOf, isUnknown } from '../policy/three-valued.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
+
+/** A rule in force that applies to a new machine, in one line. */
+export interface JoinedRule {
+  type: RuleType
+  href: string
+  /** The name of its rule set; null for an enforcement boundary. */
+  ruleSet: string | null
+  line: string
+}
 
 /** The active policy that applies to a machine which has certain labels and no others. */
 export interface Joining {
@@ -21,6 +34,8 @@ export interface Joining {
    */
   rules: Partial<Record<RuleType, number>>
   undecidedRules: number
+  /** The rules that `rules` counts, those of the rule sets in `scoped` first. */
+  applying: JoinedRule[]
   /** Number of rule sets whose deny rules could not be read and are therefore not counted. */
   unread: number
 }
@@ -54,21 +69,32 @@ function* judge(active: PolicySnapshot, end: End): Steps<Joining> {
     undecided: 0,
     rules: {},
     undecidedRules: 0,
+    applying: [],
     unread: active.unread.size,
   }
-  for (const { name, scopes } of active.ruleSets.filter(isInForce)) {
+  const names = namesOf(active, () => undefined)
+  const holders = new Map<object, { name: string; isScoped: boolean }>()
+  for (const { name, scopes, rules, deny_rules: denies } of active.ruleSets.filter(isInForce)) {
     yield
+    const holder = { name, isScoped: !scopes.some((scope) => scope.length === 0) }
+    for (const rule of [...(rules ?? []), ...(denies ?? [])]) holders.set(rule, holder)
     const isIn = anyOf(scopes.map((scope) => matchLabels(scope, end, active)))
     if (scopes.some((scope) => scope.length === 0)) found.everywhere += 1
     else if (isIn === 'yes') found.scoped.push(name)
     else if (isUnknown(isIn)) found.undecided += 1
   }
+  const [scoped, others]: [JoinedRule[], JoinedRule[]] = [[], []]
   for (const type of RULE_TYPES)
-    for (const rule of rulesInForce(active, type)) {
+    for (const placed of rulesInForce(active, type)) {
       yield
-      const applies = anyOf((['providers', 'consumers'] as const).map((side) => isWrittenTo(rule, side, end, active)))
-      if (applies === 'yes') found.rules[type] = (found.rules[type] ?? 0) + 1
-      else if (isUnknown(applies)) found.undecidedRules += 1
+      const applies = anyOf((['providers', 'consumers'] as const).map((side) => isWrittenTo(placed, side, end, active)))
+      if (isUnknown(applies)) found.undecidedRules += 1
+      if (applies !== 'yes') continue
+      found.rules[type] = (found.rules[type] ?? 0) + 1
+      const rule = placed.rule as AnyRule
+      const holder = holders.get(rule)
+      const joined = { type, href: toDraftHref(rule.href), ruleSet: holder?.name ?? null, line: nameRule(rule, names) }
+      ;(holder?.isScoped === true ? scoped : others).push(joined)
     }
-  return found
+  return { ...found, applying: [...scoped, ...others] }
 }

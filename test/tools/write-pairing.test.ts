@@ -15,31 +15,39 @@ t.test('a pairing profile enforces nothing and has keys of a day, unless said ot
   const asked = { name: 'Web', labels: ['role=web'], allowed_uses_per_key: 5 }
   const plan = await bench.ok('create-pairing-profile', { ...asked, dry_run: true })
   t.same(bench.writes(), [])
-  const { requests: _requests, ...preview } = plan
-  t.same(preview, {
-    dry_run: true,
-    message: 'Would create the pairing profile "Web".',
-    name: 'Web',
-    enabled: true,
-    enforcement_mode: 'visibility_only',
-    key_lifespan: 86_400,
-    allowed_uses_per_key: 5,
-    labels: ['role=web'],
-    left_to_pce: [
-      'enforcement_mode_lock: whether it fixes their enforcement mode',
-      'visibility_level: how much of their traffic they report',
-      'visibility_level_lock: whether it fixes that',
-      'role_label_lock: whether it fixes their role label',
-      'app_label_lock: whether it fixes their app label',
-      'env_label_lock: whether it fixes their env label',
-      'loc_label_lock: whether it fixes their loc label',
-    ],
-    warnings: [
-      'It gives no label of app, env: a machine that pairs with it is without them until somebody adds them.',
-      'No rule set in force has a scope with these labels.',
-    ],
-    policy: { rule_sets: 0, named: [], rule_sets_for_all: 3, rules: { allow: 10 }, rules_undecided: 1 },
-  })
+  const {
+    requests: _requests,
+    policy: { applying, ...policy },
+    ...preview
+  } = plan
+  t.equal(applying.length, 5, 'the first of the ten rules')
+  t.same(
+    { ...preview, policy },
+    {
+      dry_run: true,
+      message: 'Would create the pairing profile "Web".',
+      name: 'Web',
+      enabled: true,
+      enforcement_mode: 'visibility_only',
+      key_lifespan: 86_400,
+      allowed_uses_per_key: 5,
+      labels: ['role=web'],
+      left_to_pce: [
+        'enforcement_mode_lock: whether it fixes their enforcement mode',
+        'visibility_level: how much of their traffic they report',
+        'visibility_level_lock: whether it fixes that',
+        'role_label_lock: whether it fixes their role label',
+        'app_label_lock: whether it fixes their app label',
+        'env_label_lock: whether it fixes their env label',
+        'loc_label_lock: whether it fixes their loc label',
+      ],
+      warnings: [
+        'It gives no label of app, env: a machine that pairs with it is without them until somebody adds them.',
+        'No rule set in force has a scope with these labels.',
+      ],
+      policy: { rule_sets: 0, named: [], rule_sets_for_all: 3, rules: { allow: 10 }, rules_undecided: 1 },
+    },
+  )
   const { href, ...created } = await bench.ok('create-pairing-profile', asked)
   t.same(plan.requests, [{ method: 'POST', path: AT, body: bench.writes()[0]!.body }])
   t.same(created, {
@@ -105,10 +113,26 @@ t.test('a dry run says which policy a new machine joins, and what it would be wi
     return { policy, warnings }
   }
   t.same(await ask({ labels: ['app=pay', 'env=prod', 'role=web'] }), {
-    policy: { rule_sets: 1, named: ['Pay'], rule_sets_for_all: 1, rules: { allow: 3, deny: 1 } },
+    policy: {
+      rule_sets: 1,
+      named: ['Pay'],
+      rule_sets_for_all: 1,
+      rules: { allow: 3, deny: 1 },
+      applying: [
+        ['allow', 'Pay', '1/sec_rules/1', 'all workloads to role=web, All Services'],
+        ['allow', 'Pay', '1/sec_rules/2', 'all workloads to role=db, All Services'],
+        ['deny', 'Pay', '1/deny_rules/4', 'Any (0.0.0.0/0 and ::/0) to role=web, All Services'],
+        ['allow', 'All', '3/sec_rules/6', 'role=jump to env=prod, All Services'],
+      ].map(([rule_type, rule_set, href, rule]) => ({
+        rule_type,
+        rule_set,
+        href: `/orgs/1/sec_policy/draft/rule_sets/${href}`,
+        rule,
+      })),
+    },
     warnings: undefined,
   })
-  const nothing = { rule_sets: 0, named: [], rule_sets_for_all: 1, rules: {} }
+  const nothing = { rule_sets: 0, named: [], rule_sets_for_all: 1, rules: {}, applying: [] }
   t.same(await ask({ labels: ['app=new', 'role=web', 'loc=moon'], enforcement_mode: 'full' }), {
     policy: nothing,
     warnings: [

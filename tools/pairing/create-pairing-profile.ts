@@ -1,9 +1,10 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Count, Counts } from '../../schemas/common.js'
+import { Count, Counts, Text } from '../../schemas/common.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import { PairingProfileInput, PairingProfileOut } from '../../schemas/pairing-shapes.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
+import { RuleTypeOut } from '../../schemas/rule-shapes.js'
 import { CreateOutput } from '../../schemas/update-output.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
 import { createObject } from '../../domain/drafts/create-object.js'
@@ -37,12 +38,21 @@ const output = Type.Object({
   policy: Type.Optional(
     Type.Object(
       {
-        rule_sets: Count('Whose scopes have these labels'),
+        rule_sets: Count('Whose scopes have these labels, whether or not a rule of theirs applies'),
         named: Type.Array(Type.String(), { description: `Of these, the first ${MOST_NAMED}` }),
         rule_sets_for_all: Count('Without a scope'),
         rule_sets_undecided: Type.Optional(Count('Not known whether their scopes do')),
         rules: Counts('That apply, by type'),
         rules_undecided: Type.Optional(Count('Not known whether they do')),
+        applying: Type.Array(
+          Type.Object({
+            rule_type: RuleTypeOut,
+            rule_set: Type.Optional(Text('Absent: an enforcement boundary')),
+            href: Text('Of the rule'),
+            rule: Text('In one line'),
+          }),
+          { description: `Of rules, the first ${MOST_NAMED}, those of rule sets with a scope before others` },
+        ),
       },
       { description: 'Dry run: in force for a machine with these labels and no others; absent: not known' },
     ),
@@ -139,11 +149,17 @@ export default defineTool({
   },
 })
 
-const showJoining = ({ scoped, everywhere, undecided, rules, undecidedRules }: Joining) => ({
+const showJoining = ({ scoped, everywhere, undecided, rules, undecidedRules, applying }: Joining) => ({
   rule_sets: scoped.length,
   named: scoped.slice(0, MOST_NAMED),
   rule_sets_for_all: everywhere,
   ...(undecided > 0 && { rule_sets_undecided: undecided }),
   rules,
   ...(undecidedRules > 0 && { rules_undecided: undecidedRules }),
+  applying: applying.slice(0, MOST_NAMED).map(({ type, ruleSet, href, line }) => ({
+    rule_type: type,
+    ...(ruleSet !== null && { rule_set: ruleSet }),
+    href,
+    rule: line,
+  })),
 })
