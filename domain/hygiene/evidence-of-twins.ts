@@ -9,7 +9,7 @@ import { readKubernetesWorkloads } from '../inventory/kubernetes-workloads.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { machineAddress } from '../policy/addresses.js'
 import { loadSnapshot, rulesInForce, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
-import { isWrittenTo, type End } from '../policy/match-rules.js'
+import { isWrittenTo, namesAt, type End, type PlacedRule } from '../policy/match-rules.js'
 import { namesOf } from '../policy/name-references.js'
 import type { AnyRule } from '../policy/rule-in-force.js'
 import type { RuleType } from '../policy/rule-type.js'
@@ -50,6 +50,8 @@ export interface AppliedRule {
   ruleSet: string | null
   /** Whether the rule selects the workload; never 'no'. */
   applies: Answer
+  /** True if the rule reaches the workload through an IP list that has its address, and is not known to select it otherwise. */
+  isByAddress: boolean
 }
 
 /** What depends on a workload. A part that could not be read is null. */
@@ -177,7 +179,7 @@ async function readRules(
   if (unread > 0) warnings.push(`The deny rules of ${unread} rule sets could not be read, and are not counted.`)
   const nameOf = new Map((gone?.everyone ?? machines).map(({ href, name }) => [href, name]))
   const names = namesOf(active, (href) => nameOf.get(href))
-  const judged = { ...(await workInTurns(judgeRules(machines, draft, active), ctx.signal)), names }
+  const judged = { ...(await workInTurns(judgeRules(machines, draft, active, gone !== undefined), ctx.signal)), names }
   if (gone === undefined) return { ...judged, alone: undefined }
   const pods = await readKubernetesWorkloads(ctx, {}, ({ href, labels }) => ({ href, labels: labels ?? [] }))
   if (pods.unread !== null) warnings.push(`Whether rules reach Kubernetes workloads is not known: ${pods.unread}`)
@@ -185,12 +187,34 @@ async function readRules(
   return { ...judged, alone: await workInTurns(findLonely(machines, others, active), ctx.signal) }
 }
 
+const SIDES = ['providers', 'consumers'] as const
+
+/**
+ * Returns those sides of a rule that have IP lists, each reduced to them. The lists of all addresses are left out: by
+ * them, a rule would reach every workload.
+ */
+function listSidesOf({ scopes, rule }: PlacedRule, { isAnyList }: PolicySnapshot) {
+  return SIDES.flatMap((side) => {
+    const lists = rule[side].filter(({ ip_list: list }) => list !== undefined && !isAnyList(list.href))
+    return lists.length === 0 ? [] : [{ side, only: { scopes, rule: { ...rule, [side]: lists } } }]
+  })
+}
+
 interface RulesJudged {
   applied: Map<string, AppliedRule[]>
   named: Map<string, { rules: number; places: ReadonlySet<string> }>
 }
 
-function* judgeRules(machines: readonly Machine[], draft: PolicySnapshot, active: PolicySnapshot): Steps<RulesJudged> {
+/**
+ * @param withAddresses true to find rules that reach the workloads by address, too. They say nothing about duplicates,
+ * which have one address.
+ */
+function* judgeRules(
+  machines: readonly Machine[],
+  draft: PolicySnapshot,
+  active: PolicySnapshot,
+  withAddresses: boolean,
+): Steps<RulesJudged> {
   const wanted = new Set(machines.map(({ href }) => href))
   const naming = new Map<string, { rules: Set<string>; places: Set<string> }>()
   for (const { ruleSets, boundaries } of [draft, active]) {
@@ -211,16 +235,28 @@ function* judgeRules(machines: readonly Machine[], draft: PolicySnapshot, active
   const setOf = new Map<object, string>()
   for (const { name, rules, deny_rules: denies } of active.ruleSets)
     for (const rule of [...(rules ?? []), ...(denies ?? [])]) setOf.set(rule, name)
-  const placed = RULE_TYPES.flatMap((type) => rulesInForce(active, type).map((one) => ({ ...one, type })))
+  const placed = RULE_TYPES.flatMap((type) =>
+    rulesInForce(active, type).map((one) => ({ ...one, type, lists: withAddresses ? listSidesOf(one, active) : [] })),
+  )
   const applied = new Map<string, AppliedRule[]>()
   for (const machine of machines) {
     const end = endOf(machine)
     const own: AppliedRule[] = []
     for (const one of placed) {
       yield
-      const applies = anyOf((['providers', 'consumers'] as const).map((side) => isWrittenTo(one, side, end, active)))
-      if (applies !== 'no')
-        own.push({ type: one.type, rule: one.rule as AnyRule, ruleSet: setOf.get(one.rule) ?? null, applies })
+      const selected = anyOf(SIDES.map((side) => isWrittenTo(one, side, end, active)))
+      const reached =
+        selected === 'yes'
+          ? 'no'
+          : anyOf(
+              one.lists.flatMap(({ side, only }) =>
+                machine.addresses.map((ip) => namesAt(only, side, { ...end, ip }, active).byAddress),
+              ),
+            )
+      const applies = anyOf([selected, reached])
+      if (applies === 'no') continue
+      const ruleSet = setOf.get(one.rule) ?? null
+      own.push({ type: one.type, rule: one.rule as AnyRule, ruleSet, applies, isByAddress: reached !== 'no' })
     }
     applied.set(machine.href, own)
   }

@@ -187,6 +187,38 @@ t.test('what hangs on each', async (t) => {
   t.same(rowOf(answer, 'talked').traffic_since.from, 0, 'traffic of the time when it was heard of is not life')
 })
 
+t.test('a rule that reaches a VEN by its address alone is among its rules', async (t) => {
+  const allow = [
+    { from: 'app=client', to: 'iplist:Alone' },
+    { from: 'iplist:Wide', to: 'app=client' },
+    // These do not: everybody's address, another one's, and one that its list leaves out.
+    { from: 'any', to: 'app=client' },
+    { from: 'iplist:Other', to: 'app=client' },
+    { from: 'iplist:Without', to: 'app=client' },
+    // By its labels already (it gets the list as well), so once.
+    { from: 'role=last', to: 'app=client' },
+  ]
+  const parts = {
+    ...PARTS,
+    ipLists: { ...PARTS.ipLists, Other: ['10.0.0.4'] },
+    ruleSets: [{ name: 'Lists', scope: '', allow }],
+  }
+  const bench = await start(t, {}, parts, ({ ruleSets, ipLists }) => {
+    const { href } = ipLists.find(({ name }: Json) => name === 'Alone')
+    ruleSets[0].rules[5].consumers.push({ ip_list: { href } })
+  })
+  const { stale } = await bench.ok('find-stale-vens', { ...ALL, ven: 'quiet' })
+  partial(t, stale[0], {
+    rules_applying: 3,
+    rules: [
+      'allow rule "role=last + Alone to app=client, All Services" in "Lists", which reaches nobody else',
+      'allow rule "app=client to Alone, All Services" in "Lists", by its address',
+      'allow rule "Wide to app=client, All Services" in "Lists", by its address',
+    ],
+    rules_naming_it: 0,
+  })
+})
+
 /** Number of rules that apply to each VEN of app=pay, and of IP lists of domain names, which may have any address. */
 const MANY = 200
 const names = (prefix: string) => Array.from({ length: MANY }, (_, at) => `${prefix}${String(at).padStart(3, '0')}`)

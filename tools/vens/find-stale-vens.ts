@@ -69,7 +69,7 @@ const Row = Type.Object({
   labels: Type.Array(Type.String(), { description: 'key=value' }),
   rules_naming_it: Known('By itself, in draft or active; null, here and below: not known'),
   named_in: Names('Their rule sets and boundaries'),
-  rules_applying: Known('In force, in any way'),
+  rules_applying: Known('In force, in any way: by address, too, without Any'),
   rules: Names('Which'),
   rules_undecided: Type.Optional(Count('In force, not known whether they apply')),
   undecided_rules: Names('Which, and why'),
@@ -351,7 +351,8 @@ function rulesShown(evidence: TwinEvidence | null, most: number) {
  */
 function listNamed({ ven, evidence, lists }: Judged, names: ReferenceNames): Named {
   const { certain, undecided, isLonely } = rulesOf(evidence)
-  const nameOf = ({ type, rule, ruleSet }: AppliedRule) => `${KIND_WORDS[type]} ${nameRuleIn(rule, ruleSet, names)}`
+  const nameOf = ({ type, rule, ruleSet, isByAddress }: AppliedRule) =>
+    `${KIND_WORDS[type]} ${nameRuleIn(rule, ruleSet, names)}${isByAddress ? ', by its address' : ''}`
   const asIs = (texts: readonly string[]) => texts.map((text) => () => text)
   return {
     rules: certain.map((one) => () => `${nameOf(one)}${isLonely(one) ? ', which reaches nobody else' : ''}`),
