@@ -96,6 +96,7 @@ const HOSTILE = [
 
 t.test('hostile names are text, in pages and in drawings', async (t) => {
   const { open, picture } = openBrowser(t)
+  const { page, watch } = await open(pathToFileURL(FOLDER).href)
   for (const [at, name] of HOSTILE.entries())
     for (const [kind, answer] of [
       ['map', mapAnswer(8, 20, (group) => `${name}${group}`)],
@@ -103,7 +104,6 @@ t.test('hostile names are text, in pages and in drawings', async (t) => {
     ] as const)
       for (const format of ['html', 'svg']) {
         const url = fileOf(`hostile-${at}-${kind}.${format}`, kind, answer)
-        const { page, context, watch } = await open(url)
         await page.goto(url)
         t.equal(
           await page.locator('img, [onerror], [onload], main script, svg script').count(),
@@ -114,7 +114,6 @@ t.test('hostile names are text, in pages and in drawings', async (t) => {
         t.ok(text.includes(name), 'and all of it is text')
         if (at === 0 && format === 'html') await picture(page, `hostile-${kind}-${format}`)
         expectQuiet(t, watch, `${kind}.${format}`)
-        await context.close()
       }
 })
 
@@ -155,16 +154,19 @@ t.test('an MCP App shakes hands with the reference host, draws what it is given,
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   const { open, picture } = openBrowser(t)
   const script = await readScript('app')
+  const { page, watch } = await open(url)
+  const frame = page.frameLocator('iframe')
   const start = async (kind: PictureKind, result: object) => {
-    const { page, watch } = await open(url)
     await page.goto(url)
     await page.addScriptTag({ content: bundled.outputFiles[0]!.text })
-    const app = await page.evaluate(
-      `window.start(${JSON.stringify(renderAppPage(kind, script))}, ${JSON.stringify(result)})`,
-    )
-    return { page, watch, app, frame: page.frameLocator('iframe') }
+    return page.evaluate(`window.start(${JSON.stringify(renderAppPage(kind, script))}, ${JSON.stringify(result)})`)
   }
-  const { page, watch, app, frame } = await start('map', {
+  // The SDK tells the console of every message.
+  const expectQuietHost = (what: string) => {
+    const spoken = watch.console.filter((line) => !/^(Parsed|Sending) message/.test(line))
+    expectQuiet(t, { ...watch, console: spoken }, what)
+  }
+  const app = await start('map', {
     content: [],
     structuredContent: mapAnswer(10, 30, (at) => `${HOSTILE[0]}${at}`),
   })
@@ -176,26 +178,19 @@ t.test('an MCP App shakes hands with the reference host, draws what it is given,
   t.ok(Number(await page.evaluate('window.sizes')) > 0, 'it says how large it is')
   await picture(page, 'app-map')
   t.same(await page.evaluate('window.end()'), {})
-  // The SDK tells the console of every message.
-  const spoken = watch.console.filter((line) => !/^(Parsed|Sending) message/.test(line))
-  expectQuiet(t, { ...watch, console: spoken }, 'in the host')
+  expectQuietHost('in the host')
   for (const name of HOSTILE)
     for (const [kind, structuredContent] of [
       ['map', mapAnswer(8, 20, (group) => `${name}${group}`)],
       ['paths', pathsAnswer(name)],
     ] as const) {
-      const hostile = await start(kind, { content: [], structuredContent })
-      await hostile.frame.locator('.stage > svg').first().waitFor()
+      await start(kind, { content: [], structuredContent })
+      await frame.locator('.stage > svg').first().waitFor()
       const elements = 'img, [onerror], [onload], main script, svg script'
-      t.equal(await hostile.frame.locator(elements).count(), 0, `${kind}: none of it is an element`)
-      t.ok(
-        (await hostile.frame.locator('html').evaluate((html) => html.textContent)).includes(name),
-        'all of it is text',
-      )
-      const said = hostile.watch.console.filter((line) => !/^(Parsed|Sending) message/.test(line))
-      expectQuiet(t, { ...hostile.watch, console: said }, `${kind} in the host`)
-      await hostile.page.close()
+      t.equal(await frame.locator(elements).count(), 0, `${kind}: none of it is an element`)
+      t.ok((await frame.locator('html').evaluate((html) => html.textContent)).includes(name), 'all of it is text')
+      expectQuietHost(`${kind} in the host`)
     }
-  const failed = await start('paths', { isError: true, content: [{ type: 'text', text: '{"error":"pce_error"}' }] })
-  await failed.frame.getByText('The call failed, so there is nothing to draw.').waitFor()
+  await start('paths', { isError: true, content: [{ type: 'text', text: '{"error":"pce_error"}' }] })
+  await frame.getByText('The call failed, so there is nothing to draw.').waitFor()
 })
