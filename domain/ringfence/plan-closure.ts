@@ -8,7 +8,7 @@ import { toDraftHref } from '../inventory/parse-href.js'
 import { applyChange } from '../policy/apply-change.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { decideEnds, type DecidedWord } from '../policy/decide-rows.js'
-import { createCutJudge, keepJudges, type ComparedPolicies, type CutFate } from '../policy/judge-cut.js'
+import { createConcern, createCutJudge, keepJudges, type ComparedPolicies, type CutFate } from '../policy/judge-cut.js'
 import { createConnectionJudge } from '../policy/judge-connection.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { portsOf, type PortRange } from '../policy/match-services.js'
@@ -190,6 +190,27 @@ export function* findUses(
       }))
     })
   return { uses, notKept }
+}
+
+/**
+ * Returns the positions of the exceptions that no observed traffic to the services matches, not even possibly.
+ */
+export function* findUnusedExceptions(
+  groups: Iterable<Group<ClosedFlow>>,
+  { draft }: Baseline,
+  exceptions: readonly PlannedRule[],
+): Steps<number[]> {
+  let unused = exceptions.map((exception, at) => {
+    const { rules } = plannedRuleSet('/rule_sets/closure', { name: 'closure', scopes: [[]] }, [exception])
+    const placed = (rules ?? []).map((rule) => ({ scopes: [[]], rule }))
+    return { at, mayUse: createConcern(placed.map((one) => ({ type: 'allow', placed: one, policy: draft }))) }
+  })
+  for (const { keys } of groups) {
+    if (unused.length === 0) break
+    yield
+    unused = unused.filter(({ mayUse }) => !mayUse(keys))
+  }
+  return unused.map(({ at }) => at)
 }
 
 function labelOf({ labelHrefOf, labels }: FlowEnd, key: 'app' | 'env'): Actor {

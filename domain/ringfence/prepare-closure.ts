@@ -29,6 +29,7 @@ import { createConversationReader, type FlowsRead } from '../traffic/read-flows.
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { findOwnRuleSet } from './find-existing.js'
 import {
+  findUnusedExceptions,
   findUses,
   judgeClosure,
   portsToClose,
@@ -61,6 +62,8 @@ export interface PreparedClosure {
    * uses.
    */
   notKept: NotKept[]
+  /** The positions of the exceptions that no observed traffic to the services uses. */
+  unusedExceptions: number[]
   /** All rules in the order in which they are written: the deny rule comes last. */
   rules: PlannedRule[]
   /** Those of `rules` that the rule set does not contain yet. */
@@ -198,6 +201,7 @@ export async function prepareClosure(ctx: Context, asked: ClosureAsked): Promise
     existing,
     uses,
     notKept,
+    unusedExceptions: await workInTurns(findUnusedExceptions(groups, baseline, exceptions), signal),
     rules,
     missing: missingOf(written, existing),
     isWithheld,

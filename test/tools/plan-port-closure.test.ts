@@ -164,6 +164,24 @@ t.test('exceptions are rules of their own, and may be all that stays', async (t)
   t.same(only.rules, { exceptions: 1, used: 0, deny: 1, present: 0, written: 0 })
 })
 
+t.test('an exception that no traffic used is remarked', async (t) => {
+  const bench = await start(t)
+  const exceptions = [
+    { consumers: ['iplist:Partner'], providers: ['app=pay', 'env=prod'] },
+    { consumers: ['app=adm'], providers: ['app=db'] },
+    { consumers: ['app=crm'], providers: ['app=pay'] },
+    { consumers: ['app=db'] },
+  ]
+  const remarks = async (asked: Json[]) => {
+    const { warnings } = await bench.ok(TOOL, { ...CLOSE, exceptions: asked, dry_run: true })
+    return warnings.filter((text: string) => text.startsWith('No traffic'))
+  }
+  t.same(await remarks(exceptions), [
+    'No traffic of the window uses exceptions[1], exceptions[3]: they open what nobody was seen to need.',
+  ])
+  t.same(await remarks(exceptions.slice(0, 1)), [])
+})
+
 t.test('a write that breaks off cuts nothing, and the same call completes it without repeating anything', async (t) => {
   for (const [path, times] of [
     [/rule_sets\/\d+\/sec_rules$/, 1],

@@ -223,6 +223,7 @@ function tellSilentEnds({ silent, connections: { cut_once_online: cut } }: Judge
 function warningsOf(prepared: PreparedClosure, written: ClosureWritten | null): string[] {
   const { judged, isWithheld, isAnyListMissing, open, overriding, besides, managedModes, modeNotes, warnings } =
     prepared
+  const unused = prepared.unusedExceptions.map((at) => `exceptions[${at}]`)
   const { visibility_only: visible = 0, idle = 0 } = managedModes
   return [
     ...(isWithheld
@@ -233,6 +234,11 @@ function warningsOf(prepared: PreparedClosure, written: ClosureWritten | null): 
     ...(judged.lost.length > 0
       ? [
           `${countOf(judged.lost.length, 'pair')} in use would lose it, or may (${listSome(judged.lost.map(({ source, destination }) => `${quote(source)} to ${quote(destination)}`))}; all in lost).${prepared.notKept.length > 0 ? ' not_kept says why keep_used does not keep them.' : ''} Name them in exceptions, by workload, IP list or labels.`,
+        ]
+      : []),
+    ...(unused.length > 0
+      ? [
+          `No traffic ${isWithheld ? 'that was read' : 'of the window'} uses ${listSome(unused)}: ${unused.length === 1 ? 'it opens' : 'they open'} what nobody was seen to need.`,
         ]
       : []),
     ...(open.length > 0
