@@ -10,12 +10,22 @@ import type { LabelIndex } from '../inventory/labels.js'
 import { isOffNetwork, type OffNetwork } from '../inventory/off-network.js'
 import { isAddress } from '../inventory/parse-addresses.js'
 import { isManaged, modeOf, osType } from '../inventory/workloads.js'
-import { LAST, classifyAddress, compileIpList, readRange, type Family, type Range } from '../policy/addresses.js'
+import {
+  LAST,
+  classifyAddress,
+  compileIpList,
+  readRange,
+  type Addressed,
+  type Family,
+  type Range,
+} from '../policy/addresses.js'
 import { joinIntervals } from '../policy/classify-numbers.js'
 import { isWithin } from '../policy/intervals.js'
 import type { End } from '../policy/match-rules.js'
+import type { Answer } from '../policy/three-valued.js'
 import { countOf } from '../text/describe-numbers.js'
 import { quote } from '../text/escape-text.js'
+import { sortInSteps, workInTurns, type Steps } from '../text/pace-work.js'
 import { nameOf, type AskedEnd } from './resolve-end.js'
 
 /**
@@ -58,6 +68,8 @@ export interface Members {
 export const MOST_WORKLOADS = 20_000
 /** Maximum number of parts of an IP list that are evaluated; see `divideList`. */
 const MOST_PARTS = 2_000
+/** Number of ranges that are compared with an IP list in one step. */
+const RANGES_PER_STEP = 500
 
 /**
  * Finds all members of the source or destination of the requested flow. For an IP list, these are the workloads with an
@@ -114,7 +126,7 @@ export async function findMembers(
     if (workload.interfaces === null) silent += 1
     return takeInside(workload)
   })
-  const rest = divideList(asked.list, lists, taken)
+  const rest = await workInTurns(divideList(asked.list, lists, taken), signal)
   const names = (asked.list.fqdns ?? []).length
   return {
     members: [...found, ...rest.members],
@@ -231,14 +243,23 @@ const addressMember = (name: string, size: number, address: string): Member => (
  * Divides the addresses of an IP list into groups, so that each list in `others` contains either all addresses of a
  * group or none. Addresses in `taken`, which belong to workloads, are left out.
  */
-function divideList(
+function* divideList(
   list: IpList,
   others: readonly IpList[],
   taken: Iterable<string>,
-): { members: Member[]; isCut: boolean; isUnread: boolean } {
+): Steps<{ members: Member[]; isCut: boolean; isUnread: boolean }> {
   const own = (list.ip_ranges ?? []).map(readRange)
-  const ranges = others.flatMap(({ ip_ranges: listed }) => (listed ?? []).flatMap((range) => readRange(range) ?? []))
-  const tests = [list, ...others].map((one) => compileIpList({ ip_ranges: one.ip_ranges ?? [], fqdns: [] }))
+  const ranges: Range[] = []
+  const tests: ((end: Addressed) => Answer)[] = []
+  for (const { ip_ranges: listed } of [list, ...others]) {
+    yield
+    tests.push(compileIpList({ ip_ranges: listed ?? [], fqdns: [] }))
+    yield
+    for (const range of listed ?? []) {
+      const read = readRange(range)
+      if (read !== null) ranges.push(read)
+    }
+  }
   /** Returns a string that identifies the group of an address, or null if the address is not in the list. */
   const classOf = (ip: string, family: Family): string | null => {
     const [inside, ...rest] = tests.map((covers) => covers({ ip, fqdn: null }))
@@ -248,7 +269,8 @@ function divideList(
   let parts = 0
   const readable = own.filter((range): range is Range => range !== null)
   for (const family of ['ipv4', 'ipv6'] as const) {
-    for (const [from, to] of cutAt(family, readable, ranges)) {
+    for (const [from, to] of yield* cutAt(family, readable, ranges)) {
+      yield
       const ip = textOf(from, family)
       const id = classOf(ip, family)
       if (id === null) continue
@@ -281,17 +303,24 @@ const toMembers = (classes: readonly AddressClass[]): Member[] =>
     addressMember(first === last ? first : `${first} to ${last}`, Number(size), first),
   )
 
-/** Cuts the ranges `own` of one address family wherever any range of `own` or `others` begins or ends. */
-function cutAt(family: Family, own: readonly Range[], others: readonly Range[]): [bigint, bigint][] {
-  const ofFamily = [...own, ...others].filter((range) => range.family === family)
+/**
+ * Cuts the ranges `own` of one address family wherever any range of `all`, which contains them, begins or ends inside
+ * of them.
+ */
+function* cutAt(family: Family, own: readonly Range[], all: readonly Range[]): Steps<[bigint, bigint][]> {
+  const included = joinIntervals(own.filter((range) => range.family === family && !range.exclusion))
+  const found: bigint[] = []
+  for (const [at, range] of all.entries()) {
+    if (at % RANGES_PER_STEP === 0) yield
+    if (range.family !== family) continue
+    if (isWithin(included, range.from)) found.push(range.from)
+    // The part before the range's end is cut off, even if the next address is not included.
+    if (isWithin(included, range.to)) found.push(range.to + 1n)
+  }
+  const sorted = yield* sortInSteps(found, (a, b) => (a < b ? -1 : a > b ? 1 : 0))
   // No set is used to remove duplicates, because V8 hashes a BigInt by its lowest 64 bits, which are the same in all
   // IPv6 networks.
-  const sorted = ofFamily
-    .flatMap(({ from, to }) => [from, to + 1n])
-    .filter((point) => point <= LAST[family])
-    .sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
   const points = sorted.filter((point, at) => point !== sorted[at - 1])
-  const included = joinIntervals(own.filter((range) => range.family === family && !range.exclusion))
   return points.flatMap((from, at): [bigint, bigint][] =>
     isWithin(included, from) ? [[from, (points[at + 1] ?? LAST[family] + 1n) - 1n]] : [],
   )

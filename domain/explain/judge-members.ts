@@ -157,7 +157,13 @@ export function* classify(judges: readonly PairJudge[], members: readonly Member
   const classes = new Map<string, { members: Member[]; size: number }>()
   for (const member of members) {
     const { workload, labels, mode, os, offNetwork } = member
-    const covered = judges.map(({ objects }) => [...lists].map((href) => objects.covers(href, member)))
+    const covered: Answer[] = []
+    for (const { objects } of judges)
+      for (const href of lists) {
+        covered.push(objects.covers(href, member))
+        // The first member has each list prepared for such questions, which takes long for a list of many ranges.
+        if (classes.size === 0) yield
+      }
     const id = JSON.stringify([
       mode,
       os === 'windows',

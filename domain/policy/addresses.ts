@@ -73,8 +73,10 @@ export const LAST = { ipv4: 2n ** 32n - 1n, ipv6: 2n ** 128n - 1n }
  * Determines, for each address family, whether an IP list contains all addresses of the family or none of them. The
  * answer is undecided if the list has no ranges, or has unreadable ranges, gaps or exclusions.
  */
-export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>): Families {
-  const ranges = (listed ?? []).map(readRange)
+export const coverFamilies = ({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>): Families =>
+  familiesOf((listed ?? []).map(readRange))
+
+function familiesOf(ranges: readonly (Range | null)[]): Families {
   const isOpen = ranges.length === 0 || ranges.includes(null)
   const of = (family: Family): Answer => {
     const own = ranges.filter((range): range is Range => range?.family === family)
@@ -103,7 +105,7 @@ export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: 
   const names = new Set(patterns)
   const wide = patterns.filter((pattern) => pattern.includes('*')).map(compileName)
   const beside: Answer = names.size > 0 ? unknown('domain_name') : ranges.length === 0 ? unknown('ip_list') : 'no'
-  const families = coverFamilies(list)
+  const families = familiesOf(ranges)
   const of = (family: Family, exclusion: boolean) =>
     joinIntervals(ranges.flatMap((one) => (one?.family === family && one.exclusion === exclusion ? [one] : [])))
   const held = { ipv4: of('ipv4', false), ipv6: of('ipv6', false) }

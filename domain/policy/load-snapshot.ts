@@ -112,12 +112,17 @@ export async function loadSnapshot(
   }
 }
 
+/**
+ * The tests of IP lists by the list, because the policies that a change is judged by have most lists in common. No list
+ * is altered after it has been read.
+ */
+const compiled = new WeakMap<IpList, (end: Addressed) => Answer>()
+
 /** Builds the catalog in which rule matching looks up the objects that rules refer to. */
 export function catalogOf({ labels, services, lists, groups }: CatalogObjects): PolicyCatalog {
   const byHref = <T extends { href: string }>(items: readonly T[]) =>
     new Map(items.map((item) => [toDraftHref(item.href), item]))
   const [serviceBy, listBy, groupBy] = [byHref(services), byHref(lists), byHref(groups)]
-  const compiled = new Map<string, (end: Addressed) => Answer>()
   const labelOf = (href: string) => labels?.get(href)
   const membersOf = membersBy((href) => groupBy.get(toDraftHref(href)), labelOf)
   const anyLists = ANY_IP_LIST_NAMES.flatMap((wanted) => lists.filter(({ name }) => name === wanted))
@@ -137,11 +142,10 @@ export function catalogOf({ labels, services, lists, groups }: CatalogObjects): 
       return list && coverFamilies(list)
     },
     covers(href, end) {
-      const id = toDraftHref(href)
-      const list = listBy.get(id)
+      const list = listBy.get(toDraftHref(href))
       if (list === undefined) return unknown('ip_list')
-      const test = compiled.get(id) ?? compileIpList(list)
-      compiled.set(id, test)
+      const test = compiled.get(list) ?? compileIpList(list)
+      compiled.set(list, test)
       return test(end)
     },
     anyLists,
