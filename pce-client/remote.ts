@@ -88,10 +88,27 @@ export const isChange = (method: string, endpoint: string) =>
 const MOST_UNDER_WAY = 4
 
 /**
+ * Asks whether so many bytes of answers may be passed on to the computing thread. Returns undefined if they may, or
+ * otherwise a promise that resolves when they may.
+ */
+export type Admission = (bytes: number) => Promise<void> | undefined
+
+/** Breaks off a download whose next piece may not be passed on yet. `admitted` resolves when it may. */
+class NoRoom extends Error {
+  constructor(readonly admitted: Promise<void>) {
+    super()
+  }
+}
+
+/**
  * Serves the remote client at the other end of the port (see `connectRemoteClient`): makes its requests with `client`,
  * in the async context of this function's caller.
+ *
+ * @param admit is asked before each answer, and before each piece of a streamed answer. While an answer may not be
+ *   passed on, it stays in this thread. A stream is broken off, and begins again when it may be passed on: neither does
+ *   it keep a connection to the PCE waiting, nor does the wait count as a delay of the PCE.
  */
-export function serveClient(client: PceClient, port: MessagePort): ServedClient {
+export function serveClient(client: PceClient, port: MessagePort, admit: Admission = () => undefined): ServedClient {
   const { http, settings } = partsOf(client)
   const { origin, version, orgId } = settings.address
   const running = new Map<number, Running>()
@@ -109,16 +126,27 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
     try {
       if (request.act === 'send') {
         const answered = await send(request.method, request.endpoint, { ...options, asBytes: true })
-        const { status, headers, text, repeated, bytes } = answered
+        const { status, headers, text, repeated, bytes = [] } = answered
+        const admitted = admit(bytes.reduce((sum, { length }) => sum + length, text.length))
+        if (admitted !== undefined) await untilAborted(admitted, controller.signal)
         // A text is copied to the other thread at once, which takes as long as reading it from the body did.
         if (text.length > LARGE_BODY) await nextTurn()
-        const transfer = bytes?.map(({ buffer }) => buffer)
+        const transfer = bytes.map(({ buffer }) => buffer)
         reply({ id, is: 'answer', answer: { status, headers, text, repeated, bytes } }, transfer)
       } else {
-        const sink = createParcels((message, transfer) => reply({ id, ...message }, transfer), controller.signal)
+        const { signal } = controller
+        const sink = createParcels((message, transfer) => reply({ id, ...message }, transfer), signal, admit)
         running.set(id, { controller, taken: () => sink.taken() })
-        await http.stream(request.endpoint, options, sink)
-        await sink.flush()
+        for (let isOver = false; !isOver;) {
+          try {
+            await http.stream(request.endpoint, options, sink)
+            await sink.flush()
+            isOver = true
+          } catch (error) {
+            if (!(error instanceof NoRoom)) throw error
+            await untilAborted(error.admitted, signal)
+          }
+        }
         reply({ id, is: 'end' })
       }
     } catch (error) {
@@ -163,12 +191,27 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
   }
 }
 
+/** Waits for a promise. @throws {PceError} `aborted` when the signal aborts before. */
+async function untilAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  let abort = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(new PceError('aborted', 'the call was cancelled', { cause: signal.reason }))
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+  })
+  await Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', abort))
+}
+
 type Parcel = { is: 'begin'; head: StreamHead } | { is: 'piece'; piece: Uint8Array }
 
-/** Creates a sink that collects a body into parcels, and waits while too many of them are in transit. */
+/**
+ * Creates a sink that collects a body into parcels, and waits while too many of them are in transit. It throws `NoRoom`
+ * instead of sending a parcel that `admit` does not let pass at once.
+ */
 function createParcels(
   post: (parcel: Parcel, transfer?: ArrayBuffer[]) => void,
   signal: AbortSignal,
+  admit: Admission,
 ): BodySink & { readonly flush: () => Promise<void>; readonly taken: () => void } {
   let collector = collectParcel()
   let underWay = 0
@@ -181,6 +224,8 @@ function createParcels(
 
   async function send(piece: Buffer<ArrayBuffer> | undefined): Promise<void> {
     if (piece === undefined) return
+    const admitted = admit(piece.length)
+    if (admitted !== undefined) throw new NoRoom(admitted)
     underWay += 1
     post({ is: 'piece', piece }, [piece.buffer])
     while (underWay >= MOST_UNDER_WAY && !signal.aborted) await new Promise<void>((resolve) => (goOn = resolve))

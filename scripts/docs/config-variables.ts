@@ -135,7 +135,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     name: 'MCP_HEAVY_CALLS',
     appliesTo: 'stdio, HTTP',
     meaning:
-      'Calls that analyse traffic or the whole policy, at a time, 1 to 64; each runs in a worker thread of its own. Two for each core are plenty',
+      'Calls that analyse traffic or the whole policy, at a time, 1 to 64; each runs in a worker thread of its own. Half of them at a time may hold more than 8 MiB of what the PCE sent; the others wait before they read more. Two for each core are plenty',
     default: '4',
   },
   {

@@ -2,6 +2,7 @@
 import { request as httpRequest } from 'node:http'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
+import type { PceSimulatorOptions } from '../../pce-simulator/options.js'
 import type { HeavyConfig } from '../../schemas/config.js'
 import { partial } from '../partial.js'
 import { compiled } from '../suite-folder.js'
@@ -11,11 +12,13 @@ import { heavyTools, startPce } from './heavy-tools.js'
 import { insecureApp, parseEvents, request, testTools, textOf, type Line } from './insecure-app.js'
 
 const HEAVY = { max: 2, perCaller: 2, queue: 6, queuePerCaller: 6, memoryMb: 64 }
+/** The number of flows of which one call receives more than it may while others hold the places for large reading. */
+const LARGE = 15_000
 const OWN = pathToFileURL(compiled('test/contract/heavy-worker.ts'))
 
 /** The server with the tools of heavy-tools.ts and some light ones, and a simulated PCE. */
-async function start(t: Test, heavy: Partial<HeavyConfig> = {}, pollsUntilDone = 1, worker = OWN) {
-  const pce = await startPce(t, { pollsUntilDone })
+async function start(t: Test, heavy: Partial<HeavyConfig> = {}, estate: PceSimulatorOptions = {}, worker = OWN) {
+  const pce = await startPce(t, estate)
   const light = testTools()
   const config = { heavy: { ...HEAVY, ...heavy }, pce: pce.config }
   const served = await insecureApp([...heavyTools, ...light.tools], config, { worker })
@@ -24,9 +27,14 @@ async function start(t: Test, heavy: Partial<HeavyConfig> = {}, pollsUntilDone =
   return { ...served, url, simulator: pce.simulator }
 }
 
-/** A call over a connection of its own. `said` resolves once the tool has reported what it does, `leave` breaks the connection. */
+/**
+ * A call over a connection of its own. `said` resolves once the call has reported what it does, `answer` with all that it sent, `leave`
+ * breaks the connection.
+ */
 function callAndLeave(url: string, name: string, more: Record<string, string> = {}) {
   let leave = () => {}
+  let whole = (_text: string) => {}
+  const answer = new Promise<string>((resolve) => (whole = resolve))
   const said = new Promise<void>((resolve) => {
     const client = httpRequest(`${url}/mcp`, {
       method: 'POST',
@@ -37,10 +45,13 @@ function callAndLeave(url: string, name: string, more: Record<string, string> = 
     client.on('response', (response) => {
       // The first report of progress comes from the transport and has no words.
       response.on('data', (piece: Buffer) => piece.includes('"message":') && resolve())
+      const pieces: Buffer[] = []
+      response.on('data', (piece: Buffer) => pieces.push(piece))
+      response.on('end', () => whole(Buffer.concat(pieces).toString()))
     })
     client.end(JSON.stringify(request('tools/call', { name, _meta: { progressToken: 1 } })))
   })
-  return { said, leave: () => leave() }
+  return { said, answer, leave: () => leave() }
 }
 
 t.test('a call that breaks its thread fails alone', async (t) => {
@@ -71,7 +82,7 @@ t.test('a thread that cannot load its module refuses what waits for it and gives
   for (const [file, why] of Object.entries({ 'throws.mjs': /half a copy/, 'missing.mjs': /Cannot find module/ })) {
     const worker = pathToFileURL(`${folder}/${file}`)
     // One place: a second call is answered only once the first has given it back.
-    const { call, log } = await start(t, { max: 1, perCaller: 1 }, 1, worker)
+    const { call, log } = await start(t, { max: 1, perCaller: 1 }, {}, worker)
     for (const answer of await Promise.all([call('reports'), call('reports')]))
       partial(t, textOf(answer), { error: 'analysis_failed', reason: 'thread_not_started' }, file)
     t.equal(textOf(await call('echo', { text: 'light' })).text, 'light')
@@ -170,7 +181,7 @@ t.test('a change that has begun is completed without its client', async (t) => {
 })
 
 t.test('a server that stops tells its threads, which clean up at the PCE', async (t) => {
-  const { app, call, simulator } = await start(t, {}, 1000)
+  const { app, call, simulator } = await start(t, {}, { pollsUntilDone: 1000 })
   const isSeen = (verb: string) => () =>
     simulator.requests.some(({ method, path }) => method === verb && path.includes('/async_queries'))
   const answering = call('asks')
@@ -196,6 +207,39 @@ t.test('calls wait for a place, within bounds', async (t) => {
   t.notOk((events.at(-1)!.data.result as { isError?: boolean }).isError)
   const ended = audit.flatMap(({ phase, tool }) => (phase === 'outcome' && tool !== 'echo' ? [tool] : []))
   t.same(ended, ['reports', 'waits', 'reports'], 'the refused one, the first, and the one that waited')
+})
+
+t.test('what a call reads waits while others hold as much as they may', async (t) => {
+  // One of the two may have received more than some ten thousand flows.
+  const { url, call, audit, simulator } = await start(t, {}, { flows: LARGE })
+  const alone = textOf(await call('counts-flows')).message as string
+  const downloads = () => simulator.requests.filter(({ path }) => path.endsWith('/download')).length
+  const deleted = () => simulator.requests.filter(({ method }) => method === 'DELETE').length
+  const ended = () => audit.flatMap(({ phase, tool, reason }) => (phase === 'outcome' ? [[tool, reason]] : []))
+
+  const holder = callAndLeave(url, 'reads-and-waits')
+  await holder.said
+  t.same(textOf(await call('counts-in-its-turn')).message, alone, 'nobody waits for a call that waits')
+
+  const tired = callAndLeave(url, 'counts-flows')
+  await Promise.race([tired.said, tired.answer])
+  tired.leave()
+  await until(() => ended().length === 3)
+  t.same(ended().at(-1), ['counts-flows', 'cancelled'])
+  t.equal(deleted(), 1, 'its query is deleted')
+
+  const before = downloads()
+  const patient = callAndLeave(url, 'counts-flows')
+  await Promise.race([patient.said, patient.answer])
+  t.equal(downloads() - before, 1)
+  holder.leave()
+  const { events } = parseEvents(await patient.answer)
+  t.ok(
+    events.some(({ data }) => data.params?.message === 'Waiting until others have read their data, 0 ahead.'),
+    'it says what it waits for',
+  )
+  t.equal(textOf(events.at(-1)!.data as never).message, alone, 'each row once')
+  t.equal(downloads() - before, 2, 'the download began again')
 })
 
 t.test('a call whose confirm token is redeemed is never busy, and goes before the others', async (t) => {

@@ -2,6 +2,7 @@ import { isMainThread } from 'node:worker_threads'
 import { Type } from '@sinclair/typebox'
 import type { Test } from 'tap'
 import type { ToolContext } from '../../domain/call.js'
+import type { PceClient } from '../../pce-client/index.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import type { PceSimulatorOptions } from '../../pce-simulator/options.js'
 import type { InsecureHttpConfig } from '../../schemas/config.js'
@@ -41,6 +42,18 @@ const abortOf = (signal: AbortSignal) =>
     if (signal.aborted) resolve(signal.reason as Error)
     else signal.addEventListener('abort', () => resolve(signal.reason as Error))
   })
+
+/** The number of rows, and of different ones: a row that is passed on twice is only once among the latter. */
+async function countFlows(pce: PceClient, signal: AbortSignal) {
+  const seen = new Set<string>()
+  let flows = 0
+  const onFlows = (rows: object[]) => {
+    flows += rows.length
+    for (const row of rows) seen.add(JSON.stringify(row))
+  }
+  await pce.streamTrafficFlows('q', QUERY, { onFlows, signal })
+  return `${flows} (${seen.size} different)`
+}
 
 /** Heavy with some arguments only. */
 const sometimes = defineTool({
@@ -105,6 +118,15 @@ export const heavyTools = [
     await pce.streamTrafficFlows('q', QUERY, { onFlows: () => {}, signal })
     return 'answered'
   }),
+  tool('counts-flows', { requiresPce: true }, async ({ pce, signal }) => `${await countFlows(pce, signal)} flows`),
+  tool('reads-and-waits', { requiresPce: true }, async (ctx) => {
+    await countFlows(ctx.pce, ctx.signal)
+    ctx.progress({ progress: 1, message: 'Waiting.' })
+    throw await abortOf(ctx.signal)
+  }),
+  tool('counts-in-its-turn', writing, ({ pce, signal, inOrder }) =>
+    inOrder('rule_sets Pay', async () => `${await countFlows(pce, signal)} flows`),
+  ),
   tool('asks-and-dies', { requiresPce: true }, async ({ pce }) => {
     await pce.streamTrafficFlows('q', QUERY, { onFlows: () => {} })
     return process.exit(3)

@@ -15,6 +15,17 @@ const SHORT_OF_HARD = 0.9
  */
 export const HARD_LIMIT = 4
 
+let collector: (() => void) | undefined
+
+/** Frees at once what this thread no longer uses. */
+export function collectGarbage(): void {
+  if (collector === undefined) {
+    v8.setFlagsFromString('--expose-gc')
+    collector = runInNewContext('gc') as () => void
+  }
+  collector()
+}
+
 /**
  * Creates a function that checks the heap of this thread. The function must be called from time to time, and before
  * each answer of the PCE is parsed, because parsing makes the heap grow.
@@ -30,14 +41,9 @@ export function createHeapGuard(limitMib: number): (bytes: number) => void {
     const now = used()
     return now <= limit && now + bytes * TIMES_TEXT <= limit * HARD_LIMIT * SHORT_OF_HARD
   }
-  let collect: (() => void) | undefined
   return (bytes) => {
     if (fits(bytes)) return
-    if (collect === undefined) {
-      v8.setFlagsFromString('--expose-gc')
-      collect = runInNewContext('gc') as () => void
-    }
-    collect()
+    collectGarbage()
     if (!fits(bytes)) throw outOfMemory(limitMib)
   }
 }

@@ -9,6 +9,7 @@ import { changeTool, type ListedTool } from '../../../tools/listed-tool.js'
 import { convert } from '../../errors/convert.js'
 import type { ServerLog } from '../call.js'
 import { HARD_LIMIT, outOfMemory } from './guard-heap.js'
+import { createLargeReading, type BeginReading } from './large-reading.js'
 import type { FromThread, ThreadTask, ToThread } from './messages.js'
 import { createPlaces, type Places } from './places.js'
 
@@ -70,6 +71,7 @@ const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo', 'plan']
  */
 export function createHeavyCalls(tools: readonly ListedTool[], options: HeavyCallsOptions): HeavyCalls {
   const places = createPlaces({ ...options, waitMs: WAIT_MS })
+  const beginReading = createLargeReading(options)
   let starting: Promise<Pool> | undefined
   const startPool = () => (starting ??= createPool(options))
 
@@ -78,7 +80,7 @@ export function createHeavyCalls(tools: readonly ListedTool[], options: HeavyCal
     async (args: never, context: ToolContext): Promise<never> => {
       const leave = await enter(places, context)
       try {
-        return (await runInThread(await startPool(), { tool, act, args, context }, options)) as never
+        return (await runInThread(await startPool(), { tool, act, args, context }, options, beginReading)) as never
       } finally {
         leave()
       }
@@ -105,7 +107,7 @@ export function createHeavyCalls(tools: readonly ListedTool[], options: HeavyCal
 }
 
 function enter(places: Places, context: ToolContext): Promise<() => void> {
-  const { caller, beforeWriting, approved } = context
+  const { beforeWriting, approved } = context
   const queued = (ahead: number) =>
     context.progress({
       progress: 0,
@@ -114,8 +116,11 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
   // If an approval was used up for this call, it must not fail as `busy`, because repeating it would require a new
   // approval.
   const isPromised = approved !== undefined
-  return places.enter(JSON.stringify([caller.iss, caller.sub]), beforeWriting, queued, isPromised)
+  return places.enter(nameOf(context), beforeWriting, queued, isPromised)
 }
+
+/** Returns a text that identifies the caller. */
+const nameOf = ({ caller }: ToolContext) => JSON.stringify([caller.iss, caller.sub])
 
 interface Pool {
   threads: Piscina
@@ -165,12 +170,19 @@ interface Work {
  * Runs one task alone in a thread until it ends. Rejects with the tool's error, or with one of the errors described at
  * `createHeavyCalls`.
  */
-async function runInThread({ threads, unbegun }: Pool, work: Work, options: HeavyCallsOptions): Promise<unknown> {
+async function runInThread(
+  { threads, unbegun }: Pool,
+  work: Work,
+  options: HeavyCallsOptions,
+  beginReading: BeginReading,
+): Promise<unknown> {
   const { context } = work
   // The global class is the one of node:worker_threads, and loads it only now instead of at every start.
   const channel = new MessageChannel()
   const wire = context.pce === null ? null : new MessageChannel()
-  const served = context.pce !== null && wire !== null ? serveClient(context.pce, wire.port1) : null
+  const mayWait = () => !turns.isInTurn() && served?.writes.length === 0
+  const reading = beginReading(nameOf(context), context, mayWait)
+  const served = context.pce !== null && wire !== null ? serveClient(context.pce, wire.port1, reading.admit) : null
   const pce = served !== null && wire !== null ? { address: served.address, port: wire.port2 } : null
   const transferList = [channel.port2, ...(wire === null ? [] : [wire.port2])]
   const kill = new AbortController()
@@ -210,6 +222,7 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
     turns.endAll()
     channel.port1.close()
     served?.close()
+    reading.end()
   }
 }
 
@@ -230,7 +243,7 @@ function createSilence(ms: number, isTooLong: () => void) {
 
 /**
  * Creates the functions with which a thread requests and ends its turns to add something to an object. The main thread
- * keeps the order of turns for the whole process. `endAll` ends all turns that the thread has or waits for; it is
+ * keeps the order of turns for the whole process. `isInTurn` returns true while the thread has a turn. `endAll` ends all turns that the thread has or waits for; it is
  * always called when the task has ended.
  */
 function giveTurns({ inOrder }: ToolContext, control: MessagePort) {
@@ -250,6 +263,7 @@ function giveTurns({ inOrder }: ToolContext, control: MessagePort) {
       leaving.get(turn)?.(written)
       leaving.delete(turn)
     },
+    isInTurn: () => leaving.size > 0,
     endAll(): void {
       isOver = true
       for (const leave of leaving.values()) leave([])

@@ -4,6 +4,12 @@ import type { RemoteAddress } from '../../../pce-client/index.js'
 import type { Act } from '../../../tools/define.js'
 import type { ServiceError } from '../../errors/convert.js'
 
+/**
+ * Size in bytes of the PCE's answers that a call may receive while others hold all places for large reading: some
+ * 10,000 rows of traffic. A call that has received more takes much memory until it ends.
+ */
+export const FREE_BYTES = 8 * 1024 * 1024
+
 /** A task for a worker thread: the call of one function of one tool, as data that can be sent to the thread. */
 export interface ThreadTask extends Pick<
   ToolContext,

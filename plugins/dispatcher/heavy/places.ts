@@ -9,7 +9,7 @@ export interface PlacesOptions {
   queue: number
   /** Maximum number of waiting calls of one caller. */
   queuePerCaller: number
-  /** Maximum time, in milliseconds, for which a call waits for a worker place. */
+  /** Maximum time, in milliseconds, for which a call waits for a worker place; may be Infinity. */
   waitMs: number
   /** Returns milliseconds since the epoch. */
   now: () => number
@@ -109,7 +109,7 @@ export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, no
           leave()
           reject(busy(`No place was free within ${waitMs / 1000} s.`, ahead))
         }
-        const timer = isPromised ? undefined : setTimeout(tire, waitMs)
+        const timer = isPromised || waitMs === Infinity ? undefined : setTimeout(tire, waitMs)
         const entry: Waiting = {
           caller,
           admit() {

@@ -3,9 +3,9 @@ import type { ToolContext } from '../../../domain/call.js'
 import { ToolError } from '../../../schemas/errors.js'
 import type { ListedTool } from '../../../tools/listed-tool.js'
 import { convert, type ServiceError } from '../../errors/convert.js'
-import { createHeapGuard } from './guard-heap.js'
+import { collectGarbage, createHeapGuard } from './guard-heap.js'
 import { inOrderBy, type Turn } from '../write-order.js'
-import type { FromThread, ThreadTask, ToThread } from './messages.js'
+import { FREE_BYTES, type FromThread, type ThreadTask, type ToThread } from './messages.js'
 
 /** Interval, in milliseconds, at which the heap is checked even if no answers arrive. */
 const LOOK_EVERY_MS = 100
@@ -24,7 +24,12 @@ export function createTaskRunner(tools: readonly ListedTool[]): (task: ThreadTas
     const post = (message: FromThread) => control.postMessage(message)
     post({ is: 'begun' })
     const guard = createHeapGuard(task.memoryMb)
-    const { context, abort } = contextOf(task, post, guard)
+    let received = 0
+    const arrived = (bytes: number) => {
+      received += bytes
+      guard(bytes)
+    }
+    const { context, abort } = contextOf(task, post, arrived)
     let outgrown: unknown
     const timer = setInterval(() => {
       try {
@@ -49,6 +54,8 @@ export function createTaskRunner(tools: readonly ListedTool[]): (task: ThreadTas
     } finally {
       clearInterval(timer)
       clearInterval(signs)
+      // The thread may be idle from now on, and would keep all this until its next call.
+      if (received > FREE_BYTES) collectGarbage()
     }
   }
 }
@@ -59,7 +66,7 @@ const errorOf = ({ code, message, details, hint }: ServiceError): ToolError =>
 function contextOf(
   task: ThreadTask,
   post: (message: FromThread) => void,
-  guard: (bytes: number) => void,
+  arrived: (bytes: number) => void,
 ): { context: ToolContext; abort: (reason: unknown) => void } {
   const { control, pce, caller, requestId, limits, cursorKey, clockOffset, server } = task
   const { approved, isBindingOnly, isForPage } = task
@@ -86,7 +93,7 @@ function contextOf(
     post({ is: 'log', level, facts, message })
   const refuse = () => Promise.reject(new Error('credentials are not managed in a thread'))
   const context: ToolContext = {
-    pce: pce === null ? null : connectRemoteClient(pce.address, pce.port, guard),
+    pce: pce === null ? null : connectRemoteClient(pce.address, pce.port, arrived),
     caller,
     requestId,
     limits,
