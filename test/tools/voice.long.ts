@@ -3,6 +3,7 @@
  * reads it, every tool is called, in ways that succeed, in ways that fail, and up to its confirmation. Where a sentence of an answer, an
  * error, a preview or a progress message has such a name, it is quoted. So it is on the pages of all tools that may be confirmed.
  */
+import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import type { Preview } from '../../domain/call.js'
 import { makeSafe } from '../../domain/text/escape-text.js'
@@ -68,6 +69,8 @@ function ownWords(text: string): number {
 function findUnquoted(value: unknown, path: readonly string[] = []): string[] {
   if (typeof value === 'string') {
     const key = path.filter((part) => !/^\d+$/u.test(part)).at(-1) ?? ''
+    // A cell has quotes of its own, inside of those that CSV puts around it.
+    if (key === 'csv') return findUnquoted(parse(value, { columns: true }), path)
     const isClipped = /: no wor[^"]*…/u.test(value) && !PROSE.test(key)
     if (!LIES.test(value.replace(QUOTED, '')) || DATA.has(key) || path.includes('services') || isClipped) return []
     return PROSE.test(key) || ownWords(value) >= 2 ? [`${path.join('/')}: ${value.replaceAll(SHOWN, '§')}`] : []
