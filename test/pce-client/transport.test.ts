@@ -721,25 +721,30 @@ t.test('the other end of a port gets a body as it is', async (t) => {
     long: ' '.repeat(33 * MIB),
     many: `[${'{},'.repeat(2_000_000)}{}]`,
   }
-  let isBroken = true
+  const failing = new Set(['broken', 'busy', 'down'])
   const server = http.createServer(({ url = '' }, response) => {
     const [name, form] = url.split('/').slice(-2) as [string, string]
     response.setHeader('content-type', 'application/json')
     if (form === 'refused') response.statusCode = 406
-    if (form === 'broken' && isBroken) {
-      isBroken = false
-      return response.write(bodies[name]!.slice(0, MIB), () => response.destroy())
+    if (failing.delete(form)) {
+      if (form === 'broken') return response.write(bodies[name]!.slice(0, MIB), () => response.destroy())
+      return response.writeHead(form === 'busy' ? 429 : 503).end()
     }
+    if (form === 'cut') return response.end(gzipSync(bodies[name]!).subarray(0, -12))
     response.end(form === 'packed' ? gzipSync(bodies[name]!) : bodies[name])
   })
   const remote = remoteOf(t, clientOf({ port: await listen(t, server) }))
-  const forms = ['large/packed', 'large/plain', 'large/broken', 'small/packed', 'small/plain', 'empty/plain']
+  const forms = ['large/packed', 'large/plain', 'small/packed', 'small/plain', 'empty/plain']
+  // These fail once.
+  forms.push('large/broken', 'small/busy', 'small/down')
   for (const form of forms) {
     const { status, text } = await remote.get(form)
     t.equal(status, 200, form)
     t.ok(text === bodies[form.split('/')[0]!], form)
   }
   partial(t, await rejection(remote.get('large/refused')), { code: 'api_error', status: 406 })
+  for (const name of ['large', 'small'])
+    partial(t, await rejection(remote.get(`${name}/cut`)), { code: 'invalid_response' }, `half of ${name}`)
   for (const form of ['packed', 'plain']) {
     const [long, many] = await Promise.all(['long', 'many'].map((name) => rejection(remote.get(`${name}/${form}`))))
     partial(t, long, { code: 'body_too_large', message: /is larger than 32 MiB/ }, form)
