@@ -215,7 +215,7 @@ type Judgement = ReturnType<typeof judgeGroups> extends Steps<infer T> ? T : nev
 
 const isAsked = ({ href }: { href: string }, { only }: RulesAsked): boolean => only === undefined || only === href
 
-/** Returns the evidence of the only rule that the caller asked for, which is not among the changed rules if it is `undefined`. */
+/** Returns the evidence of the only rule that was asked for. `rule` is undefined if it is not among the changed rules. */
 function evidenceOfOnly(rule: JudgedRule | undefined, only: string): TrafficEvidence {
   if (rule !== undefined) return rule.evidence
   const isIpTables = parseHref(only)?.kind === 'ip_tables_rules'

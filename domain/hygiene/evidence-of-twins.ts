@@ -50,7 +50,10 @@ export interface AppliedRule {
   ruleSet: string | null
   /** Whether the rule selects the workload; never 'no'. */
   applies: Answer
-  /** True if the rule reaches the workload through an IP list that has its address, and is not known to select it otherwise. */
+  /**
+   * True if the rule reaches the workload through an IP list that has its address, and is not known to select it
+   * otherwise.
+   */
   isByAddress: boolean
 }
 

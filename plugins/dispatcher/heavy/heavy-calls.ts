@@ -243,8 +243,8 @@ function createSilence(ms: number, isTooLong: () => void) {
 
 /**
  * Creates the functions with which a thread requests and ends its turns to add something to an object. The main thread
- * keeps the order of turns for the whole process. `isInTurn` returns true while the thread has a turn. `endAll` ends all turns that the thread has or waits for; it is
- * always called when the task has ended.
+ * keeps the order of turns for the whole process. `isInTurn` returns true while the thread has a turn. `endAll` ends
+ * all turns that the thread has or waits for; it is always called when the task has ended.
  */
 function giveTurns({ inOrder }: ToolContext, control: MessagePort) {
   const leaving = new Map<number, (written: readonly string[]) => void>()
