@@ -149,12 +149,11 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
   await app.register(dispatcher, composed.dispatcher)
   await app.register(rateLimits)
   const { meter, tracing, now } = deps
-  const { isRevoked } = composed.access
   await app.register(accessTokens, {
     oauth,
     publicUrl,
     ...rates,
-    isRevoked,
+    access: composed.access,
     ...(now && { now }),
     ...(meter && { meter }),
   })

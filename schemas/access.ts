@@ -13,6 +13,8 @@ export interface AccessCheck {
    * while the store is down. Never rejects.
    */
   readonly isRevoked: (identity: Holder, known?: Revocation | null) => boolean | Promise<boolean>
+  /** Does the same for the sender of a request that is arriving (see `Revocations.findOnArrival`). */
+  readonly isRevokedOnArrival: AccessCheck['isRevoked']
   /**
    * Returns true if the owner's access was revoked after `at`, a time in milliseconds since the epoch at which
    * something was issued, requested or decided. Rejects if the store cannot be read.

@@ -207,6 +207,12 @@ export interface Notes {
    * the moment; absent if the store always takes a round trip.
    */
   readonly getNow?: (name: string) => string | null | undefined
+  /**
+   * Returns an object that stays the same as long as no note has changed. The store is looked at once in each turn of
+   * the event loop. Returns undefined if that is not possible at the moment; throws Error if the store cannot be read;
+   * absent if the store always takes a round trip.
+   */
+  readonly edition?: () => object | undefined
   /** Returns up to `limit` notes whose names begin with `prefix` and follow `after`, in the order of the bytes of their names. */
   list(prefix: string, after: string, limit: number): Promise<{ name: string; value: string }[]>
   set(name: string, value: string): Promise<void>
@@ -236,6 +242,12 @@ export interface Revocation {
 export interface Revocations {
   /** Finds the revocation of a person. The result is not a promise if the store can be read at once. */
   find(owner: Owner): Revocation | null | Promise<Revocation | null>
+  /**
+   * Finds the revocation of a person whose request is arriving. All requests that arrive in one turn of the event loop
+   * share one look at the store where it can be read at once. These requests had reached this machine before the look,
+   * so a revocation that is made after it does not apply to them. Whatever is decided later needs `find`.
+   */
+  findOnArrival(owner: Owner): Revocation | null | Promise<Revocation | null>
   set(owner: Owner, revocation: Revocation): Promise<void>
   /** Returns the revocations of all people, in a stable order. */
   all(): AsyncIterable<{ owner: Owner; revocation: Revocation }>

@@ -29,8 +29,8 @@ export function measureState(state: State, meter: Meter | undefined): State {
         timed(`${name}.${operation}`, (run as (...args: unknown[]) => Promise<unknown>).bind(operations)),
       ]),
     ) as P
-  // A synchronous read is not measured: it takes microseconds, and measuring would make it asynchronous.
-  const { getNow, ...notes } = state.notes
+  // Synchronous reads are not measured: they take microseconds, and measuring would make it asynchronous.
+  const { getNow, edition, ...notes } = state.notes
   return {
     ...state,
     credentials: port('credentials', state.credentials),
@@ -38,7 +38,7 @@ export function measureState(state: State, meter: Meter | undefined): State {
     challenges: port('challenges', state.challenges),
     approvals: port('approvals', state.approvals),
     outbox: port('outbox', state.outbox),
-    notes: { ...port('notes', notes), ...(getNow && { getNow }) },
+    notes: { ...port('notes', notes), ...(getNow && { getNow }), ...(edition && { edition }) },
     ...(state.admissions && { admissions: port('admissions', state.admissions) }),
     checkWritable: timed('checkWritable', () => state.checkWritable()),
   }

@@ -13,11 +13,28 @@ export const nameOfRevocation = ({ iss, sub }: Owner): string => `${PREFIX}${JSO
  * notes, and both database engines can read them together with the other data of a request.
  */
 export function revocations(notes: Notes): Revocations {
+  let kept = new WeakMap<Owner, Revocation | null>()
+  let edition: object | undefined
+
+  function find(owner: Owner) {
+    const name = nameOfRevocation(owner)
+    const now = notes.getNow?.(name)
+    return now === undefined ? notes.get(name).then(readRevocation) : readRevocation(now)
+  }
+
   return {
-    find(owner) {
-      const name = nameOfRevocation(owner)
-      const now = notes.getNow?.(name)
-      return now === undefined ? notes.get(name).then(readRevocation) : readRevocation(now)
+    find,
+    findOnArrival(owner) {
+      const current = notes.edition?.()
+      if (current === undefined) return find(owner)
+      if (current !== edition) kept = new WeakMap()
+      edition = current
+      // The requests of one token have the same object as their owner.
+      const known = kept.get(owner)
+      if (known !== undefined) return known
+      const found = find(owner)
+      if (!(found instanceof Promise)) kept.set(owner, found)
+      return found
     },
     set: (owner, revocation) => notes.set(nameOfRevocation(owner), JSON.stringify(revocation)),
     async *all() {

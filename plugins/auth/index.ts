@@ -31,8 +31,8 @@ export interface AccessTokensOptions {
   now?: () => number
   schedule?: Schedule
   meter?: Meter
-  /** Returns true if the identity's access was revoked (see `AccessCheck`). */
-  isRevoked?: AccessCheck['isRevoked']
+  /** The checks of revoked access; absent if nobody's access can be revoked. */
+  access?: Pick<AccessCheck, 'isRevoked' | 'isRevokedOnArrival'>
 }
 
 export interface AuthMetadataOptions {
@@ -103,7 +103,7 @@ function whyNot(error: unknown): string {
 export const accessTokens = fp<AccessTokensOptions>(
   (app, options, done) => {
     const { oauth, publicUrl, refusedTokensPerAddress, now = Date.now, schedule = unreferencedTimer, meter } = options
-    const { isRevoked = () => false } = options
+    const { isRevoked, isRevokedOnArrival } = options.access ?? NOBODY_IS_REVOKED
     const keys = createSigningKeys({
       url: oauth.jwksUrl,
       fetch: (...request) => fetch(...request),
@@ -156,7 +156,7 @@ export const accessTokens = fp<AccessTokensOptions>(
       }
     })
     app.decorate('requireAccess', (identity, request, reply, known) => {
-      const found = isRevoked(identity, known)
+      const found = isRevokedOnArrival(identity, known)
       const settle = (isOver: boolean) => (isOver ? refuse(revoked(), request, reply) : identity)
       return found instanceof Promise ? found.then(settle) : settle(found)
     })
@@ -194,6 +194,8 @@ export const accessTokens = fp<AccessTokensOptions>(
   },
   { name: 'access-tokens', dependencies: ['errors', 'rate-limits', 'client-address'] },
 )
+
+const NOBODY_IS_REVOKED = { isRevoked: () => false, isRevokedOnArrival: () => false }
 
 /**
  * Creates the refusal of a token whose owner's access was revoked. It does not count towards the limit on refused

@@ -22,7 +22,7 @@ export function createAccessCheck({
   now,
   log,
 }: {
-  revocations: Pick<Revocations, 'find'>
+  revocations: Pick<Revocations, 'find' | 'findOnArrival'>
   now: () => number
   log: { error: (facts: object, message: string) => void }
 }): AccessCheck {
@@ -39,9 +39,9 @@ export function createAccessCheck({
     return seen.get(keyOf(owner)) ?? null
   }
 
-  function find(owner: Owner): Revocation | null | Promise<Revocation | null> {
+  function find(owner: Owner, read: Revocations['find']): Revocation | null | Promise<Revocation | null> {
     try {
-      const found = revocations.find(owner)
+      const found = read(owner)
       if (!(found instanceof Promise)) return remember(owner, found)
       return found.then((read) => remember(owner, read)).catch((error: unknown) => lastSeen(owner, error))
     } catch (error) {
@@ -58,11 +58,16 @@ export function createAccessCheck({
   const isRevokedSince = async (owner: Owner, at: number) =>
     judge(remember(owner, await revocations.find(owner)), { issuedAt: at / 1000 })
 
-  return {
-    isRevoked(identity, known) {
-      const found = known === undefined ? find(identity) : remember(identity, known)
+  const isRevokedBy =
+    (read: Revocations['find']): AccessCheck['isRevoked'] =>
+    (identity, known) => {
+      const found = known === undefined ? find(identity, read) : remember(identity, known)
       return found instanceof Promise ? found.then((read) => judge(read, identity)) : judge(found, identity)
-    },
+    }
+
+  return {
+    isRevoked: isRevokedBy((owner) => revocations.find(owner)),
+    isRevokedOnArrival: isRevokedBy((owner) => revocations.findOnArrival(owner)),
     isRevokedSince,
     async requireWrite(identity) {
       let isOver: boolean

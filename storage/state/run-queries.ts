@@ -27,6 +27,12 @@ export interface Queries {
   /** Runs `work`, which reads from the file, at once. Returns undefined if the file is locked. Throws Error. */
   readNow: <T>(work: (sql: Sql) => T) => T | undefined
   /**
+   * Returns an object that stays the same as long as nobody has changed the file. The file is looked at once in each
+   * turn of the event loop, so a change that another process makes later in the turn is seen in the next one. Returns
+   * undefined if the file is locked. Throws Error.
+   */
+  edition: () => object | undefined
+  /**
    * Runs `work` in a transaction, which takes effect completely or not at all. Resolves when the changes are on the
    * disk. A rejection means, as far as can be known, that nothing was written. While the file is locked, the
    * transaction is tried again for `lockWaitMs` without blocking the event loop.
@@ -48,6 +54,12 @@ export interface Queries {
 const LOCK_WAIT_MS = 5000
 
 /**
+ * Number of transactions that this process has committed, to any file. A connection's `data_version` changes only with
+ * the commits of other connections.
+ */
+let commits = 0
+
+/**
  * Creates the functions that read and write the file. Each write runs in one turn of the event loop: BEGIN IMMEDIATE,
  * its statements, and COMMIT. BEGIN is run with `exec`, which leaves nothing open if the file is busy. In libsql 0.5, a
  * prepared statement that failed with SQLITE_BUSY would stay open until it is run again; later writes on the connection
@@ -61,6 +73,9 @@ export function runQueries(db: Database.Database, path: string): Queries {
   const opened = identify(path)
   let isClosed = false
   let isHeld = false
+  let last = { version: NaN, commits: NaN }
+  let isLookedAt = false
+  const endTurn = () => (isLookedAt = false)
 
   function check(): void {
     if (isClosed) throw new Error(`'${path}' is closed`)
@@ -80,6 +95,7 @@ export function runQueries(db: Database.Database, path: string): Queries {
     try {
       const result = work(sql)
       db.exec('COMMIT')
+      commits++
       return result
     } catch (error) {
       rollBack(db)
@@ -91,20 +107,33 @@ export function runQueries(db: Database.Database, path: string): Queries {
     try {
       write(sql)
       db.exec('COMMIT')
+      commits++
     } catch (error) {
       throw describe(error, path)
     }
   }
 
+  function lookAgain(): object {
+    check()
+    const { data_version: version } = sql.one<{ data_version: number }>('PRAGMA data_version')!
+    if (version !== last.version || commits !== last.commits) last = { version, commits }
+    if (!isLookedAt) setImmediate(endTurn)
+    isLookedAt = true
+    return last
+  }
+
+  function orBusy<T>(work: () => T): T | undefined {
+    try {
+      return work()
+    } catch (error) {
+      if (isBusy(error)) return undefined
+      throw describe(error, path)
+    }
+  }
+
   return {
-    readNow(work) {
-      try {
-        return readNow(work)
-      } catch (error) {
-        if (isBusy(error)) return undefined
-        throw describe(error, path)
-      }
-    },
+    readNow: (work) => orBusy(() => readNow(work)),
+    edition: () => (isLookedAt && commits === last.commits ? last : orBusy(lookAgain)),
     read: (work) => untilFree(() => readNow(work), LOCK_WAIT_MS, path),
     write: (work, lockWaitMs = LOCK_WAIT_MS) => untilFree(() => writeNow(work), lockWaitMs, path),
     async holdStill(work, write) {

@@ -229,10 +229,11 @@ export function challenges({ read, write }: Queries, now: () => number): Challen
 }
 
 /** Creates an accessor for the notes in the file, which are small facts about the file (see schemas/state.ts). */
-export function notes({ read, readNow, write }: Queries): Notes {
+export function notes({ read, readNow, edition, write }: Queries): Notes {
   return {
     get: (name) => read((sql) => readNote(sql, name)),
     getNow: (name) => readNow((sql) => readNote(sql, name)),
+    edition,
     list: (prefix, after, limit) =>
       read((sql) =>
         sql.all<{ name: string; value: string }>(

@@ -1,6 +1,8 @@
 /** The command `revoke-user`: whom servers on the same state refuse from then on, and what ends. */
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { createFileAudit } from '../../plugins/dispatcher/audit-log.js'
 import { ownerKey } from '../../plugins/confirm/confirmed-call.js'
@@ -50,6 +52,23 @@ t.test('whoever is revoked is refused at once, and nobody else', async (t) => {
   t.equal(await status(later), 401)
   now += MINUTE
   t.equal(await status(await tokenOf('alice')), 200)
+})
+
+t.test('what another process writes holds for those who were let in a moment ago', ON_FILE_ONLY, async (t) => {
+  const { tokenOf, send, state } = await startRevocable(t)
+  const alice = await tokenOf('alice')
+  const status = async () => (await send(alice, { jsonrpc: '2.0', id: 1, method: 'ping' })).statusCode
+  t.same([await status(), await status()], [200, 200])
+  const write = (sql: string, ...values: unknown[]) =>
+    promisify(execFile)(process.execPath, [
+      '-e',
+      `new (require('libsql'))(...${JSON.stringify([state.path])}).prepare(${JSON.stringify(sql)}).run(${JSON.stringify(values)})`,
+    ])
+  const note = `revoked ${JSON.stringify([state.issuer, 'alice'])}`
+  await write('INSERT INTO notes VALUES (?, ?)', note, '{"until":9e15,"at":1,"by":"ops"}')
+  t.same([await status(), await status()], [401, 401])
+  await write('DELETE FROM notes WHERE name = ?', note)
+  t.equal(await status(), 200)
 })
 
 t.test('a token without a time of issue is refused for a day longer', async (t) => {
@@ -274,6 +293,13 @@ t.test('options that cannot be used change nothing', async (t) => {
   t.equal(await state.revocations.find(ALICE), null)
   t.equal((await run({ until: '2026-06-15T13:30+01:00' })).ok, true)
   t.equal((await state.revocations.find(ALICE))?.until, NOW + 30 * MINUTE, 'a time is read in its zone')
+})
+
+t.test('what this process writes holds in the same turn of the event loop', async (t) => {
+  const { state } = await onFile(t)
+  t.equal(await state.revocations.findOnArrival(ALICE), null)
+  await state.revocations.set(ALICE, { until: NOW, at: NOW, by: 'ops' })
+  t.same(await state.revocations.findOnArrival(ALICE), { until: NOW, at: NOW, by: 'ops' })
 })
 
 t.test('a note that nobody here wrote locks the person out', async (t) => {
