@@ -90,7 +90,7 @@ export function createPacer(limit: number, timers: Timers): Pacer {
         const leave = () => {
           queue.splice(queue.indexOf(waiting), 1)
           if (queue.length === 0) wait?.abort()
-          // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason may be any value
+          // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason may be any value
           reject(ending.reason)
         }
         ending.addEventListener('abort', leave, { once: true })

@@ -269,7 +269,11 @@ async function write(path: string, text: string, force: boolean): Promise<void> 
   const scratch = join(dirname(path), `.${randomUUID()}.unfinished`)
   try {
     const file = await open(scratch, 'wx')
-    await file.writeFile(text).finally(() => file.close())
+    try {
+      await file.writeFile(text)
+    } finally {
+      await file.close()
+    }
     // Another process may have created the file in the meantime.
     await checkTarget(path, force)
     await rename(scratch, path)

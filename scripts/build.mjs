@@ -195,7 +195,7 @@ function shortenNames(transform) {
 
 /** Emits the types of the PCE client, which other programs import. Resolves with the exit status of the compiler. */
 async function emitDeclarations(folder) {
-  const tsc = ['node_modules/typescript-7/bin/tsc', '-p', DECLARATIONS, '--outDir', folder]
+  const tsc = ['node_modules/typescript/bin/tsc', '-p', DECLARATIONS, '--outDir', folder]
   // tsc reports on standard output, which is redirected to the standard error of this process.
   const [status] = await once(spawn(process.execPath, tsc, { cwd: root, stdio: ['ignore', 2, 2] }), 'exit')
   return status ?? 1
