@@ -18,6 +18,8 @@ const ESCAPE = /⟨U\+([0-9A-F]{4,6})⟩/g
 const TORN_END = /(?:⟨(?:U(?:\+[0-9A-F]{0,6})?)?|[\uD800-\uDBFF])$/
 /** Matches a string of only printable ASCII. Nearly all strings are, and they need no further check. */
 const PLAIN = /^[\x20-\x7E]*$/
+/** Matches lines of only printable ASCII, as nearly all JSON for logs is. */
+const PLAIN_LINES = /^[\n\x20-\x7E]*$/
 const LARGEST_CODE_POINT = 0x10ffff
 
 /**
@@ -65,11 +67,13 @@ export const visibleJson = (value: object): string => escapeJson(JSON.stringify(
 
 /** Escapes hidden characters in a JSON string as `visibleJson` does. Parsing the result returns the same value. */
 export const escapeJson = (json: string): string =>
-  json.replace(HIDDEN_IN_JSON, (character) =>
-    [...Array(character.length).keys()]
-      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
-      .join(''),
-  )
+  PLAIN_LINES.test(json)
+    ? json
+    : json.replace(HIDDEN_IN_JSON, (character) =>
+        [...Array(character.length).keys()]
+          .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+          .join(''),
+      )
 
 /**
  * Replaces hidden characters with visible escapes. Different strings stay different, and `unescapeText` restores the

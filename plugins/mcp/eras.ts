@@ -253,6 +253,7 @@ function namedIn(method: string, params: Record<string, unknown>): unknown {
 
 /** Checks that `Mcp-Method` and `Mcp-Name` agree with the body, if they are present. */
 function compareHeaders(method: string, params: Record<string, unknown>, headers: RequestHeaders): void {
+  if (headers['mcp-method'] === undefined && headers['mcp-name'] === undefined) return
   const { method: namedMethod, name } = namesIn(headers)
   if (namedMethod !== undefined && namedMethod !== method)
     throw mismatch(`Mcp-Method is ${show(namedMethod)}, and the body says ${show(method)}`)
