@@ -10,7 +10,14 @@ import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import type { GuardrailsConfig } from '../../schemas/guardrails.js'
 import type { AnyTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
-import { GROUP_OF, type Json, type Line, startService, type ServiceOptions } from '../contract/authenticated-service.js'
+import {
+  GROUP_OF,
+  type Json,
+  type Line,
+  NO_WAITS,
+  startService,
+  type ServiceOptions,
+} from '../contract/authenticated-service.js'
 
 export { GROUP_OF, type Json }
 
@@ -78,6 +85,7 @@ export async function startApproving(t: Test, options: BenchOptions = {}) {
     log: pino({ level: 'silent' }),
     auditStream,
     now: () => clock.now,
+    pceTimers: NO_WAITS,
   })
   t.teardown(() => composed.close())
   const desk = composed.approvals?.desk

@@ -53,7 +53,7 @@ export interface ServiceOptions {
   worker?: URL
   /** Keeps no log, which has each request to the PCE. */
   isSilent?: true
-  /** The waits of the PCE clients; by default those of the clock. */
+  /** The waits of the PCE clients; by default they are over at once. */
   pceTimers?: PceClientOptions['timers']
 }
 
@@ -213,7 +213,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
     isDraining: () => lifecycle.isDraining,
     ...(options.now && { now: options.now }),
     ...(options.worker && { worker: options.worker }),
-    ...(options.pceTimers && { pceTimers: options.pceTimers }),
+    pceTimers: options.pceTimers ?? NO_WAITS,
   })
   t.teardown(() => app.close())
   await app.ready()

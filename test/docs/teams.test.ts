@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { readConfig } from '../../config/index.js'
 import type { SharedConfig } from '../../schemas/config.js'
-import { NO_WAITS, startService, type Json } from '../contract/authenticated-service.js'
+import { startService, type Json } from '../contract/authenticated-service.js'
 import { handMade } from '../tools/hand-made.js'
 import { readPage } from './commands.js'
 
@@ -59,7 +59,6 @@ t.test('every answer of the example is what the server says', async (t) => {
     mode,
     config: { roles, scopesPath, offer: { toolsets: ['all'] } },
     estate: { estate },
-    pceTimers: NO_WAITS,
   })
   const rows = [...page.matchAll(/^\| (\w+) \| `([a-z-]+) (\{.*\})` \| `(.*)` \|$/gm)]
   t.equal(rows.length, 13)

@@ -13,7 +13,7 @@ import type { SharedConfig } from '../../schemas/config.js'
 import { catalogueOf } from '../../tools/catalogue/catalogue-of.js'
 import { tools } from '../../tools/index.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
-import { GROUP_OF, type Json, startService } from '../contract/authenticated-service.js'
+import { GROUP_OF, type Json, NO_WAITS, startService } from '../contract/authenticated-service.js'
 import { type Receiver, SECRET, startReceiver, status } from './receiver.js'
 
 const SCOPES = { groups: { [GROUP_OF.admin]: { scopes: '*' }, [GROUP_OF.operator]: { scopes: [{ app: 'payments' }] } } }
@@ -52,6 +52,7 @@ async function startTelling(t: Test, { names = false, approves = true, guardrail
     log: pino({ level: 'silent' }),
     auditStream,
     now: () => clock.now,
+    pceTimers: NO_WAITS,
     post: post?.(receiver) ?? receiver.post(),
   })
   t.teardown(() => composed.close())

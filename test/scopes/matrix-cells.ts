@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { GROUP_OF, NO_WAITS, registrationFor, startService, type Json } from '../contract/authenticated-service.js'
+import { GROUP_OF, registrationFor, startService, type Json } from '../contract/authenticated-service.js'
 import type { Role } from '../../schemas/caller.js'
 import { tools } from '../../tools/index.js'
 import { CONTRACT } from '../surface/contract.js'
@@ -61,7 +61,6 @@ async function start(t: Test, mode: Mode) {
     mode,
     config: { scopesPath, offer: { toolsets: ['all'] } },
     estate: { estate: estate() },
-    pceTimers: NO_WAITS,
     isSilent: true,
   })
   const { simulator } = service.pce

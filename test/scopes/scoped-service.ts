@@ -9,7 +9,6 @@ import { composeAuthenticated } from '../../programs/composition/compose-authent
 import type { ApprovalConfig } from '../../schemas/config.js'
 import {
   GROUP_OF,
-  NO_WAITS,
   registrationFor,
   startService,
   type Json,
@@ -60,7 +59,6 @@ export async function startScoped(
     ...(now && { now }),
     ...(worker && { worker }),
     ...(isSilent && { isSilent }),
-    pceTimers: NO_WAITS,
   })
   const tokens = new Map<string, string>()
   /** The token of an admin in this group of the file. */
