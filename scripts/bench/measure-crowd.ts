@@ -54,6 +54,8 @@ export interface CrowdFigures {
   /** The 99th percentile in milliseconds, and the number of measurements. All were taken while the crowd was active. */
   healthP99: number
   healthCalls: number
+  /** The same of an idle server in another process: what the machine alone takes while the crowd is active. */
+  controlP99: number
   labelsP99: number
   labelsCalls: number
   /** The peak of the server's resident memory, in MiB. */
@@ -69,6 +71,7 @@ export interface CrowdFigures {
 export async function measureCrowd(): Promise<CrowdFigures> {
   const provider = await startProvider(GROUP)
   const pce = await startPce('serve-flows.ts', [String(ROWS)])
+  const control = await startPce('serve-control.mjs')
   try {
     return await inScratch(async (scratch) => {
       const server = await startServer(scratch, 'crowd', (url) => ({
@@ -86,15 +89,20 @@ export async function measureCrowd(): Promise<CrowdFigures> {
         API_KEY: 'api_bench',
         API_SECRET: 'bench',
       }))
-      return watchCrowd(server.url, server.pid, (sub) => provider.tokenFor(sub))
+      return watchCrowd(server, `http://127.0.0.1:${control.port}`, (sub) => provider.tokenFor(sub))
     })
   } finally {
+    control.stop()
     pce.stop()
     provider.close()
   }
 }
 
-async function watchCrowd(url: string, pid: number, tokenFor: (sub: string) => Promise<string>): Promise<CrowdFigures> {
+async function watchCrowd(
+  { url, pid }: { url: string; pid: number },
+  control: string,
+  tokenFor: (sub: string) => Promise<string>,
+): Promise<CrowdFigures> {
   let lost = 0
   const outcomes: Record<string, Record<string, number>> = {}
   const crowd = await Promise.all(
@@ -136,8 +144,9 @@ async function watchCrowd(url: string, pid: number, tokenFor: (sub: string) => P
     await Promise.all(running)
     return times
   }
-  const [health, labels] = await Promise.all([
+  const [health, idle, labels] = await Promise.all([
     look(HEALTH_EVERY_MS, () => send(url, 'GET', '/healthz', {})),
+    look(HEALTH_EVERY_MS, () => send(control, 'GET', '/healthz', {})),
     look(LABELS_EVERY_MS, async () => {
       if ((await callTool(url, onlooker, 'get-labels', { key: 'env' })) !== 'ok') throw new Error('no labels')
     }),
@@ -147,6 +156,7 @@ async function watchCrowd(url: string, pid: number, tokenFor: (sub: string) => P
   return {
     healthP99: percentile(health, 99),
     healthCalls: health.length,
+    controlP99: percentile(idle, 99),
     labelsP99: percentile(labels, 99),
     labelsCalls: labels.length,
     memory,
@@ -193,7 +203,7 @@ function send(
 
 /** Formats the results as lines of the report, with the targets. */
 export function describeCrowd(figures: CrowdFigures): string[] {
-  const { healthP99, labelsP99, memory, seconds, outcomes, lost, healthCalls, labelsCalls } = figures
+  const { healthP99, controlP99, labelsP99, memory, seconds, outcomes, lost, healthCalls, labelsCalls } = figures
   const list = (counts: Readonly<Record<string, number>>) =>
     Object.entries(counts)
       .map(([outcome, many]) => `${many} ${outcome}`)
@@ -201,6 +211,7 @@ export function describeCrowd(figures: CrowdFigures): string[] {
   return [
     `Everybody at once, ${seconds.toFixed(0)} s: five callers read 200,000 flows, five rank the infrastructure, a PCE is hostile, arguments are long`,
     `  /healthz, new connections   ${healthP99.toFixed(0).padStart(7)} ms p99 of ${healthCalls}   ${judge(healthP99, { atMost: 30 })}`,
+    `    of an idle server meanwhile${controlP99.toFixed(0).padStart(5)} ms p99: what the machine alone takes`,
     `  get-labels of another caller${labelsP99.toFixed(0).padStart(7)} ms p99 of ${labelsCalls}   ${judge(labelsP99, { atMost: 300 })}`,
     `  memory of the process       ${memory.toFixed(0).padStart(7)} MiB   ${judge(memory, { atMost: 700 })}`,
     ...Object.entries(outcomes).map(([who, counts]) => `  ${who.padEnd(28)} ${list(counts)}`),
